@@ -1,0 +1,2 @@
+/* The umbrella under its short name: `#include <noria.h>`. */
+#include "noria/noria.h"

@@ -1,0 +1,121 @@
+/* base.h: the conventions that every Noria header follows.
+ *
+ * Returns.  Every function returns int32_t: NORIA_OK = NORIA_READY = 0, NORIA_PENDING = 1, a negative
+ *           value is an error: `-errno` of the system, or `-NORIA_E...` (errors.def), below -4096.
+ *           What a function creates comes back through its last argument.
+ * Handles.  Opaque pointers; made by `_new` and its like, given back by `_drop` (or `_release` where
+ *           they are counted). NULL is told by -EINVAL. A handle that was dropped must not be used again;
+ *           that cannot be told at sane cost.
+ * Options.  Plain structs that begin with `uint32_t size` (sizeof of the struct); zero in a field means
+ *           the default; NORIA_NONE says "off", NORIA_UNLIMITED "no bound", NORIA_FOREVER is the
+ *           duration without end. A longer struct than the library knows is taken when its tail is
+ *           zero, else -E2BIG.
+ * Time.     Durations and instants are uint64_t nanoseconds of the runtime's monotonic clock.
+ * Comments. Each function tells `Threads:` (who may call), `Owner:` (what passes to whom), `Errors:`
+ *           beyond the common ones, and with a callback `Callback:` (which thread, may it call back).
+ * Common errors, not repeated below: -EINVAL (NULL or out of range), -ENOMEM, -NORIA_EFORKED (a runtime
+ *           inherited through fork), -NORIA_ENOCONTEXT (NULL runtime and no current one),
+ *           -NORIA_ESHUTDOWN (the runtime is closing).
+ * Exceptions never cross this boundary: one that leaves a callback is caught, and the task fails. */
+#ifndef NORIA_BASE_H
+#define NORIA_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define NORIA_API
+#else
+#define NORIA_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { NORIA_OK = 0, NORIA_READY = 0, NORIA_PENDING = 1 };
+
+/* Errors of Noria's own, positive; functions return them negated. */
+enum noria_error {
+#define X(name, value, message) NORIA_##name = value,
+#include "noria/errors.def"
+#undef X
+  NORIA_ERROR_FIRST_ = 4097
+};
+
+#define NORIA_NONE ((uint32_t)0xFFFFFFFEu)      /* an option's "off" */
+#define NORIA_UNLIMITED ((uint32_t)0xFFFFFFFFu) /* an option's "no bound" */
+#define NORIA_FOREVER UINT64_MAX                /* a duration without end, an instant that never comes */
+
+/* Largest alignment that noria_task_new serves. */
+#define NORIA_MAX_ALIGN 4096u
+
+typedef struct noria_runtime noria_runtime;
+typedef struct noria_task noria_task;
+typedef struct noria_future noria_future;
+typedef struct noria_strand noria_strand;
+typedef struct noria_buf noria_buf;
+typedef struct noria_timer noria_timer;
+typedef struct noria_interval noria_interval;
+typedef struct noria_source noria_source;
+typedef struct noria_tcp noria_tcp;
+typedef struct noria_tcp_listener noria_tcp_listener;
+typedef struct noria_semaphore noria_semaphore;
+typedef struct noria_notify noria_notify;
+typedef struct noria_oneshot_sender noria_oneshot_sender;
+typedef struct noria_oneshot_receiver noria_oneshot_receiver;
+
+/* The name of an error ("ENODRIVER", "ECONNRESET"), or "OK", "PENDING", "UNKNOWN".
+ * Takes a returned value, negative as it came.
+ * Threads: any.  Owner: the text is static.  Errors: none; never NULL. */
+NORIA_API const char *noria_error_name(int32_t error);
+
+/* One sentence that tells a person what an error means.
+ * Threads: any.  Owner: the text is static.  Errors: none; never NULL. */
+NORIA_API const char *noria_error_message(int32_t error);
+
+/* The version of the library that runs: major * 1000000 + minor * 1000 + patch; NORIA_VERSION is the
+ * version that was compiled against.
+ * Threads: any.  Owner: nothing passes.  Errors: none. */
+NORIA_API int32_t noria_version(void);
+
+/* What is alive in the process, over all runtimes: after the last reference to the last runtime is gone
+ * and all handles are dropped, every field is zero. */
+typedef struct noria_counts {
+  uint32_t size;
+  uint32_t reserved;
+  int64_t tasks;
+  int64_t wakers; /* clones of engine wakers that are held */
+  int64_t futures;
+  int64_t timers;
+  int64_t sources;
+  int64_t buffers;
+  int64_t allocations; /* blocks taken from the allocator */
+  int64_t descriptors; /* file descriptors that Noria opened or was given */
+} noria_counts;
+
+/* Fills `out` (its `size` set by the caller). Exact when nothing runs, else a snapshot in motion.
+ * Threads: any.  Owner: `out` is the caller's.  Errors: -EINVAL, -E2BIG. */
+NORIA_API int32_t noria_live_counts(noria_counts *out);
+
+/* Memory from elsewhere. alloc gives `size` bytes aligned to `align` (a power of two) or NULL; free gets
+ * the same numbers back. Both are called from any thread, inside the engine. */
+typedef struct noria_allocator {
+  uint32_t size;
+  uint32_t reserved;
+  void *(*alloc)(size_t size, size_t align, void *data);
+  void (*free)(void *block, size_t size, size_t align, void *data);
+  void *data;
+} noria_allocator;
+
+/* Sets the process's allocator, before anything else of Noria is used.
+ * Threads: any, before first use.  Owner: the functions and data must live as long as the process.
+ * Callback: on any thread, must not call Noria and must not throw.
+ * Errors: -EBUSY once anything was allocated, -EINVAL, -E2BIG. */
+NORIA_API int32_t noria_set_allocator(const noria_allocator *allocator);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
