@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Each lint passes a tree that is in order and finds every fault that is planted in it."""
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+HEADER = """\
+#ifndef NORIA_X_H
+#define NORIA_X_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef struct noria_waker noria_waker;
+typedef struct noria_point { int32_t x; int32_t (*poll)(void *state); } noria_point;
+typedef void (*noria_done_fn)(void *data);
+/* Makes one.
+ * Threads: any.
+ * Owner:   the caller.
+ * Errors:  -EINVAL. */
+NORIA_API int32_t noria_make(uint32_t size,
+                             noria_waker **out);
+// Calls.
+// Threads: any.
+// Owner: nobody.
+// Errors: none.
+// Callback: inline; may not call back.
+NORIA_API void noria_call(noria_done_fn done, const noria_point *point);
+#ifdef __cplusplus
+}
+#endif
+#endif
+"""
+SOURCE = """\
+// ring.hpp: a ring.
+#include "base/atomic.hpp"
+namespace noria::sync {
+class Ring {
+ public:
+  int size() const {
+    // ORDER: acquire, pairs with push; 'new_' in a comment and "TODO" are nobody's names.
+    return head_.load(NORIA_ACQUIRE);
+  }
+  void push() {
+    // ORDER: relaxed, owner only; acq_rel publishes.
+    head_.store(1, NORIA_RELAXED);
+    if (!head_.compare_exchange_strong(
+            expected, 2, NORIA_ACQ_REL,
+            NORIA_RELAXED))
+      return;
+  }
+  int peek() const { return head_.load(NORIA_RELAXED); }  // ORDER: relaxed, a hint.
+};
+}  // namespace noria::sync
+"""
+CLEAN = {
+    "capi/include/noria/x.h": HEADER,
+    "capi/src/exports.map": "NORIA_0 {\n  global:\n    noria_call;\n    noria_make;\n  local:\n    *;\n};\n",
+    "core/base/atomic.hpp": "// atomic.hpp: the door.\n#include <atomic>\nusing A = std::atomic<int>;\n",
+    "core/sync/ring.hpp": SOURCE.replace('and "TODO" ', "and "),
+    "README.md": "# The title\n\nSee [x](core/sync/ring.hpp), [here](#the-title) and [web](https://example.org).\n",
+}
+LONG_BODY = "".join("  f();\n" for _ in range(69))
+
+# lint, file, text to replace (or None: append), replacement, what must be reported
+FAULTS = [
+    ("includes", "core/sync/ring.hpp", "base/atomic.hpp", "task/word.hpp", "stands above"),
+    ("includes", "core/sync/ring.hpp", "base/atomic.hpp", "../base/atomic.hpp", "not written relative"),
+    ("includes", "core/sync/ring.hpp", "namespace noria::sync {", "#include <atomic>\nnamespace noria {", "atomics come"),
+    ("includes", "core/sync/ring.hpp", "class Ring {", "std::atomic<int> x;\nclass Ring {", "std::atomic"),
+    ("includes", "core/sched/loop.cpp", None, '#include "timer/wheel.hpp"\n', "side by side"),
+    ("includes", "core/tools/loop.cpp", None, "int x;\n", "one folder a layer"),
+    ("includes", "capi/examples/echo.c", None, '#include "base/clock.hpp"\n', "is public"),
+    ("orders", "core/sync/ring.hpp", "    // ORDER: acquire, pairs", "    // pairs", "without an ORDER"),
+    ("orders", "core/sync/ring.hpp", "ORDER: acquire, pairs", "ORDER: release, pairs", "does not say acquire"),
+    ("orders", "core/sync/ring.hpp", "  // ORDER: relaxed, a hint.", "", "without an ORDER"),
+    ("orders", "core/sync/ring.hpp", "; acq_rel publishes", "", "does not say acq_rel"),
+    ("orders", "core/sync/ring.hpp", "head_.store(1, NORIA_RELAXED);", "head_.fetch_add(1);", "names no order"),
+    ("sizes", "core/base/long.cpp", None, "static int f(int x) {\n" + LONG_BODY + "}\n", "f has 71 lines"),
+    ("sizes", "core/base/long.cpp", None, "namespace n {\nstruct S {\n  S() : x(1) {\n" + LONG_BODY + "}\n};\n}\n", "has 71"),
+    ("sizes", "core/base/long.cpp", None, "int x;\n" * 401, "401 lines"),
+    ("sizes", "core/sync/ring.hpp", "// ring.hpp: ", "// Ring: ", "opens with"),
+    ("exports", "capi/src/exports.map", "    noria_make;\n", "", "noria_make is declared"),
+    ("exports", "capi/src/exports.map", "noria_make;", "noria_make;\n    noria_gone;", "noria_gone is in exports.map"),
+    ("exports", "capi/src/exports.map", "noria_make;", "noria_*;", "without patterns"),
+    ("exports", "capi/include/noria/x.h", "noria_make(", "noria_call(", "declared twice"),
+    ("contracts", "capi/include/noria/x.h", " * Threads: any.\n", "", "noria_make has no line Threads:"),
+    ("contracts", "capi/include/noria/x.h", " * Owner:   the caller.", " * Owner:", "noria_make has no line Owner:"),
+    ("contracts", "capi/include/noria/x.h", "// Errors: none.\n", "", "noria_call has no line Errors:"),
+    ("contracts", "capi/include/noria/x.h", "// Callback: inline", "// inline", "noria_call has no line Callback:"),
+    ("contracts", "capi/include/noria/x.h", "uint32_t size,", "unsigned long size,", "uses long"),
+    ("contracts", "capi/include/noria/x.h", "const noria_point *point", "noria_point point", "by value"),
+    ("contracts", "capi/include/noria/x.h", "int32_t x; int32_t", "int32_t x : 3; int32_t", "bit-field"),
+    ("contracts", "capi/include/noria/x.h", "// Calls.", "static inline int f(void) { return 1; }\n// Calls.", "inline"),
+    ("links", "README.md", "core/sync/ring.hpp", "core/sync/rung.hpp", "dead link"),
+    ("links", "README.md", "#the-title", "#a-title", "no such heading"),
+    ("words", "core/sync/ring.hpp", "int size()", "int new_size()", "new_size"),
+    ("words", "core/sync/ring.hpp", "class Ring", "class ring_manager", "ring_manager"),
+    ("words", "core/sync/ring.hpp", "int size()", "int ns_timeout()", "ns_timeout"),
+    ("words", "core/sync/ring.hpp", "// ORDER: acq", "// TODO: ORDER: acq", "TODO"),
+    ("words", "core/base/utils.hpp", None, "int x;\n", "says nothing"),
+    ("words", "README.md", "# The title", "# The title\n\nIt is in /home/me.", "/home/m"),
+    ("format", "capi/examples/echo.c", None, "int   x ;\n", "clang-format"),
+]
+
+
+def run(lint, tree):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in tree.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        result = subprocess.run([sys.executable, os.path.join(HERE, lint + ".py"), "--root", root],
+                                capture_output=True, text=True)
+    return result.returncode, result.stdout + result.stderr
+
+
+def main():
+    failures = 0
+    for lint in sorted({fault[0] for fault in FAULTS} - {"format"}):
+        status, output = run(lint, CLEAN)
+        if status != 0:
+            failures += 1
+            print(f"{lint} refuses the clean tree:\n{output}")
+    for lint, path, old, replacement, message in FAULTS:
+        tree = dict(CLEAN)
+        if old is not None and old not in tree[path]:
+            failures += 1
+            print(f"{path} does not hold {old!r}")
+            continue
+        tree[path] = replacement if old is None else tree[path].replace(old, replacement, 1)
+        status, output = run(lint, tree)
+        if status == 77:
+            continue
+        if status != 1 or message not in output:
+            failures += 1
+            print(f"{lint} does not report {message!r} ({path}); status {status}:\n{output}")
+    print(f"selftest: {len(FAULTS)} planted faults, {failures} failures")
+    sys.exit(1 if failures else 0)
+
+
+main()
