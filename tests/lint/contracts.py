@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every public function's own comment has the lines Threads:, Owner: and Errors:, and Callback: where
-it takes a function or a struct of functions. No public declaration uses long, ssize_t, bit-fields,
+"""Every public function's own comment has the parts Threads:, Owner: and Errors:, each at the beginning
+of a line or after two spaces, and Callback: where it takes a function or a struct of functions. No public declaration uses long, ssize_t, bit-fields,
 variable arguments, structs by value or bodies."""
 import re
 
@@ -36,7 +36,7 @@ def main():
         if "(*" in parameters.replace(" ", "") or set(re.findall(r"\w+", parameters)) & callbacks:
             wanted.append("Callback:")
         for word in wanted:
-            if not re.search(rf"^\W*{word}[ \t]*\S", function.comment, re.M):
+            if not re.search(rf"(?:^\W*|[ ]{{2}}){word}[ \t]*\S", function.comment, re.M):
                 lint.fault(function.path, function.line, f"{function.name} has no line {word}")
         for pattern, what in ((r"\blong\b", "long"), (r"\bssize_t\b", "ssize_t"), (r"\.\.\.", "variable arguments"),
                               (r"\b(?:int|unsigned|short)\b", "a C integer without a width"),

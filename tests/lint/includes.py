@@ -60,8 +60,8 @@ def main():
             kind, target = match.groups()
             if target.split("/")[0] in LAYER or ".." in target:
                 lint.fault(path, line_of(text, match.start()), f"{target}: only <noria/...> is public")
-            elif kind == '"' and path.startswith("capi/include/"):
-                lint.fault(path, line_of(text, match.start()), "public headers include <noria/...>")
+            elif kind == '"' and path.startswith("capi/include/") and not target.startswith("noria/"):
+                lint.fault(path, line_of(text, match.start()), 'public headers include "noria/..."')
     lint.end()
 
 

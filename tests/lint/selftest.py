@@ -18,8 +18,7 @@ typedef struct noria_point { int32_t x; int32_t (*poll)(void *state); } noria_po
 typedef void (*noria_done_fn)(void *data);
 /* Makes one.
  * Threads: any.
- * Owner:   the caller.
- * Errors:  -EINVAL. */
+ * Owner:   the caller.  Errors: -EINVAL. */
 NORIA_API int32_t noria_make(uint32_t size,
                              noria_waker **out);
 // Calls.
@@ -73,6 +72,7 @@ FAULTS = [
     ("includes", "core/sched/loop.cpp", None, '#include "timer/wheel.hpp"\n', "side by side"),
     ("includes", "core/tools/loop.cpp", None, "int x;\n", "one folder a layer"),
     ("includes", "capi/examples/echo.c", None, '#include "base/clock.hpp"\n', "is public"),
+    ("includes", "capi/include/noria/x.h", "#ifdef", '#include "base.h"\n#ifdef', "public headers"),
     ("orders", "core/sync/ring.hpp", "    // ORDER: acquire, pairs", "    // pairs", "without an ORDER"),
     ("orders", "core/sync/ring.hpp", "ORDER: acquire, pairs", "ORDER: release, pairs", "does not say acquire"),
     ("orders", "core/sync/ring.hpp", "  // ORDER: relaxed, a hint.", "", "without an ORDER"),
@@ -87,7 +87,7 @@ FAULTS = [
     ("exports", "capi/src/exports.map", "noria_make;", "noria_*;", "without patterns"),
     ("exports", "capi/include/noria/x.h", "noria_make(", "noria_call(", "declared twice"),
     ("contracts", "capi/include/noria/x.h", " * Threads: any.\n", "", "noria_make has no line Threads:"),
-    ("contracts", "capi/include/noria/x.h", " * Owner:   the caller.", " * Owner:", "noria_make has no line Owner:"),
+    ("contracts", "capi/include/noria/x.h", " * Owner:   the caller.  Errors", " * Owner:\n * Errors", "noria_make has no line Owner:"),
     ("contracts", "capi/include/noria/x.h", "// Errors: none.\n", "", "noria_call has no line Errors:"),
     ("contracts", "capi/include/noria/x.h", "// Callback: inline", "// inline", "noria_call has no line Callback:"),
     ("contracts", "capi/include/noria/x.h", "uint32_t size,", "unsigned long size,", "uses long"),
