@@ -11,10 +11,9 @@ namespace noria {
 }  // namespace noria
 
 // Checked in every build: for conditions that cost a compare.
-#define NORIA_ASSERT(condition, invariant)                          \
-  do {                                                              \
-    if (NORIA_UNLIKELY(!(condition)))                               \
-      ::noria::assert_failed((invariant), __FILE__, __LINE__);      \
+#define NORIA_ASSERT(condition, invariant)                                                     \
+  do {                                                                                         \
+    if (NORIA_UNLIKELY(!(condition))) ::noria::assert_failed((invariant), __FILE__, __LINE__); \
   } while (0)
 
 // Checked without NDEBUG only: for conditions that cost a walk or an atomic load.

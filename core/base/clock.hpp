@@ -25,9 +25,7 @@ inline std::uint64_t monotonic_ns() {
 }
 
 // a + b, or kNever where that would wrap: any deadline up to the end of u64 works (P6).
-inline std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
-  return a > kNever - b ? kNever : a + b;
-}
+inline std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) { return a > kNever - b ? kNever : a + b; }
 
 class Clock {
  public:

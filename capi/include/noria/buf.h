@@ -19,8 +19,8 @@ NORIA_API int32_t noria_buf_new(noria_runtime *rt, size_t capacity, noria_buf **
  * Threads: any.  Owner: the memory is lent until `release(data, arg)` is called (it may be NULL).
  * Callback: release once, on whichever thread gives the last reference back; it must not block.
  * Errors: the common ones. */
-NORIA_API int32_t noria_buf_wrap(noria_runtime *rt, void *data, size_t size, void (*release)(void *data, void *arg), void *arg,
-                                 noria_buf **out);
+NORIA_API int32_t noria_buf_wrap(noria_runtime *rt, void *data, size_t size, void (*release)(void *data, void *arg),
+                                 void *arg, noria_buf **out);
 
 /* One reference more.
  * Threads: any.  Owner: the caller has one more.  Errors: -EINVAL. */

@@ -50,12 +50,12 @@ enum noria_delivery_kind {
 
 typedef struct noria_delivery {
   uint32_t size;
-  uint32_t kind; /* enum noria_delivery_kind */
+  uint32_t kind;                                     /* enum noria_delivery_kind */
   void (*callback)(void *arg, noria_future *future); /* the future is ready and borrowed during the call */
   void *arg;
-  noria_strand *strand; /* for NORIA_DELIVER_STRAND, borrowed during this call */
+  noria_strand *strand;       /* for NORIA_DELIVER_STRAND, borrowed during this call */
   void (*discard)(void *arg); /* instead of callback when the runtime ends first; may be NULL */
-  noria_runtime *rt;    /* NULL: the current one */
+  noria_runtime *rt;          /* NULL: the current one */
 } noria_delivery;
 
 /* Hands the future to a plain callback: it runs once, when the future is ready, and the engine drops the

@@ -32,23 +32,23 @@ enum noria_reactor_kind {
 
 typedef struct noria_runtime_options {
   uint32_t size;
-  uint32_t kind;        /* enum noria_runtime_kind */
-  uint32_t workers;     /* 0: min(affinity, cgroup quota), at least 1; current-thread has 1 */
-  uint32_t max_workers; /* 0: as workers; the most that there can be later */
-  uint32_t enable_io;   /* 0: on; NORIA_NONE: off, sockets and sources give -NORIA_ENODRIVER */
-  uint32_t enable_time; /* 0: on; NORIA_NONE: off, sleeping gives -NORIA_ENODRIVER */
-  uint32_t reactor;     /* enum noria_reactor_kind */
-  uint32_t pool_user_threads;  /* bound of the threads for noria_spawn_blocking; 0: 512 */
-  uint32_t pool_file_threads;  /* bound of those for files; 0: 16 */
-  uint32_t pool_name_threads;  /* bound of those for name look-ups; 0: 8 */
-  uint32_t pool_queue_limit;   /* jobs queued at most, a class; 0: NORIA_UNLIMITED */
-  uint32_t inject_interval;    /* polls between two looks at the inject queue; 0: tuned, at most 64 */
-  uint64_t pool_keep_alive_ns; /* how long an idle pool thread stays; 0: 10 s */
-  uint64_t seed;               /* of every random choice; 0: from the system */
-  const char *name;            /* prefix of thread names, copied; NULL: "noria" */
-  const uint32_t *affinity;    /* CPU of each worker, copied; NULL: not pinned */
-  uint32_t affinity_count;     /* workers beyond it start over from the first */
-  uint32_t clock_paused;       /* 1: start with the clock paused */
+  uint32_t kind;                     /* enum noria_runtime_kind */
+  uint32_t workers;                  /* 0: min(affinity, cgroup quota), at least 1; current-thread has 1 */
+  uint32_t max_workers;              /* 0: as workers; the most that there can be later */
+  uint32_t enable_io;                /* 0: on; NORIA_NONE: off, sockets and sources give -NORIA_ENODRIVER */
+  uint32_t enable_time;              /* 0: on; NORIA_NONE: off, sleeping gives -NORIA_ENODRIVER */
+  uint32_t reactor;                  /* enum noria_reactor_kind */
+  uint32_t pool_user_threads;        /* bound of the threads for noria_spawn_blocking; 0: 512 */
+  uint32_t pool_file_threads;        /* bound of those for files; 0: 16 */
+  uint32_t pool_name_threads;        /* bound of those for name look-ups; 0: 8 */
+  uint32_t pool_queue_limit;         /* jobs queued at most, a class; 0: NORIA_UNLIMITED */
+  uint32_t inject_interval;          /* polls between two looks at the inject queue; 0: tuned, at most 64 */
+  uint64_t pool_keep_alive_ns;       /* how long an idle pool thread stays; 0: 10 s */
+  uint64_t seed;                     /* of every random choice; 0: from the system */
+  const char *name;                  /* prefix of thread names, copied; NULL: "noria" */
+  const uint32_t *affinity;          /* CPU of each worker, copied; NULL: not pinned */
+  uint32_t affinity_count;           /* workers beyond it start over from the first */
+  uint32_t clock_paused;             /* 1: start with the clock paused */
   uint64_t (*clock_now)(void *data); /* instead of CLOCK_MONOTONIC; must never go back */
   void *clock_data;
   void (*on_thread_start)(void *data); /* on each worker and pool thread, before its first work */
@@ -60,13 +60,13 @@ typedef struct noria_runtime_options {
 
 typedef struct noria_shutdown_report {
   uint32_t size;
-  uint32_t timed_out;       /* 1: polls or jobs were still running; they are left with their own reference */
-  uint64_t tasks_dropped;   /* tasks that were not complete */
+  uint32_t timed_out;     /* 1: polls or jobs were still running; they are left with their own reference */
+  uint64_t tasks_dropped; /* tasks that were not complete */
   uint64_t futures_cancelled;
-  uint64_t jobs_dropped;    /* blocking jobs that had not begun */
+  uint64_t jobs_dropped; /* blocking jobs that had not begun */
   uint32_t polls_running;
   uint32_t jobs_running;
-  char names[512];          /* of what was running: lines, each ended by a newline, as many as fit */
+  char names[512]; /* of what was running: lines, each ended by a newline, as many as fit */
 } noria_shutdown_report;
 
 typedef struct noria_runtime_info_data {
@@ -85,14 +85,14 @@ typedef struct noria_worker_metrics {
   uint32_t size;
   uint32_t worker;
   uint64_t polls;
-  uint64_t steals;       /* tasks taken from others */
-  uint64_t overflow;     /* tasks that the full ring sent to the inject queue */
+  uint64_t steals;   /* tasks taken from others */
+  uint64_t overflow; /* tasks that the full ring sent to the inject queue */
   uint64_t parks;
-  uint64_t wakes_sent;   /* other workers woken by this one */
-  uint64_t busy_ns;      /* time not parked */
-  uint64_t queue_depth;  /* now */
+  uint64_t wakes_sent;  /* other workers woken by this one */
+  uint64_t busy_ns;     /* time not parked */
+  uint64_t queue_depth; /* now */
   uint64_t lifo_polls;
-  uint64_t sentry_acts;  /* times it took over from a stuck worker */
+  uint64_t sentry_acts; /* times it took over from a stuck worker */
 } noria_worker_metrics;
 
 enum { NORIA_HISTOGRAM_BUCKETS = 32 };

@@ -38,7 +38,8 @@ NORIA_API int32_t noria_source_new(noria_runtime *rt, int32_t fd, noria_source *
  * what is known in `out`; closed and error count as ready for both. Else PENDING with the waker left.
  * Threads: one at a time for each direction.  Owner: nothing passes.
  * Errors: -EBADF after noria_source_close. */
-NORIA_API int32_t noria_source_poll_ready(noria_source *source, uint32_t interest, const noria_cx *cx, noria_readiness *out);
+NORIA_API int32_t noria_source_poll_ready(noria_source *source, uint32_t interest, const noria_cx *cx,
+                                          noria_readiness *out);
 
 /* A future of the same; its result is a noria_readiness.
  * Threads: any; several may wait.  Owner: `*out` is the caller's.  Errors: as noria_source_poll_ready. */

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 typedef struct noria_task_vtable {
-  uint32_t size; /* sizeof(noria_task_vtable) */
+  uint32_t size;  /* sizeof(noria_task_vtable) */
   uint32_t flags; /* zero */
   int32_t (*poll)(void *state, const noria_cx *cx);
   void (*drop)(void *state); /* may be NULL */
@@ -63,8 +63,8 @@ NORIA_API int32_t noria_spawn_local(noria_runtime *rt, const noria_task_vtable *
  * Threads: any.  Owner: `*out` is the caller's, `*state` is inside it.
  * Callback: as noria_spawn, once it is started.
  * Errors: -EINVAL where align is not a power of two up to NORIA_MAX_ALIGN. */
-NORIA_API int32_t noria_task_new(noria_runtime *rt, const noria_task_vtable *vtable, size_t size, size_t align, void **state,
-                                 noria_task **out);
+NORIA_API int32_t noria_task_new(noria_runtime *rt, const noria_task_vtable *vtable, size_t size, size_t align,
+                                 void **state, noria_task **out);
 
 /* Starts a task made by noria_task_new; on success its state belongs to the task. The handle stays the
  * caller's (noria_task_detach gives it back). On an error the task is as before: discard it.
@@ -123,8 +123,8 @@ NORIA_API int32_t noria_task_set_name(noria_task *task, const char *name);
  * Threads: any.  Owner: `arg` passes to the job; on an error it stays the caller's. A NULL `out` detaches.
  * Callback: run on a pool thread, where it may block; discard on whichever thread gives it up.
  * Errors: -EAGAIN when the pool's queue is full. */
-NORIA_API int32_t noria_spawn_blocking(noria_runtime *rt, int32_t (*run)(void *arg), void (*discard)(void *arg), void *arg,
-                                       noria_future **out);
+NORIA_API int32_t noria_spawn_blocking(noria_runtime *rt, int32_t (*run)(void *arg), void (*discard)(void *arg),
+                                       void *arg, noria_future **out);
 
 /* Runs `run(arg)` on this thread, which may block in it: when the thread is a worker, its queue, wheel and
  * reactor part pass to another thread meanwhile. Elsewhere it is a plain call. `*result` is what it answered.
@@ -141,12 +141,13 @@ NORIA_API int32_t noria_strand_new(noria_runtime *rt, noria_strand **out);
 /* Spawns a task on the strand; otherwise as noria_spawn.
  * Threads: any.  Owner: as noria_spawn.  Callback: as noria_spawn, never two of one strand at once.
  * Errors: the common ones. */
-NORIA_API int32_t noria_strand_spawn(noria_strand *strand, const noria_task_vtable *vtable, void *state, noria_task **out);
+NORIA_API int32_t noria_strand_spawn(noria_strand *strand, const noria_task_vtable *vtable, void *state,
+                                     noria_task **out);
 
 /* As noria_task_new, for a task that belongs to the strand.
  * Threads: any.  Owner: as noria_task_new.  Callback: as noria_strand_spawn.  Errors: as noria_task_new. */
-NORIA_API int32_t noria_strand_task_new(noria_strand *strand, const noria_task_vtable *vtable, size_t size, size_t align,
-                                        void **state, noria_task **out);
+NORIA_API int32_t noria_strand_task_new(noria_strand *strand, const noria_task_vtable *vtable, size_t size,
+                                        size_t align, void **state, noria_task **out);
 
 /* Gives the handle back; tasks of the strand go on.
  * Threads: any.  Owner: takes the handle.  Errors: -EINVAL. */
