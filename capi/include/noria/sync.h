@@ -20,8 +20,8 @@ NORIA_API int32_t noria_semaphore_new(noria_runtime *rt, uint64_t permits, noria
 NORIA_API int32_t noria_semaphore_try_acquire(noria_semaphore *semaphore, uint64_t count);
 
 /* READY with `count` permits.
- * Threads: any, each with its own waiter.  Owner: the waiter stays the caller's, pinned until READY or
- * noria_waiter_drop. Errors: -NORIA_ECLOSED. */
+ * Threads: any, each with its own waiter.  Owner: the waiter stays the caller's, pinned until READY or noria_waiter_drop.
+ * Errors: -NORIA_ECLOSED. */
 NORIA_API int32_t noria_semaphore_poll_acquire(noria_semaphore *semaphore, uint64_t count, const noria_cx *cx,
                                                noria_waiter *waiter);
 
@@ -95,8 +95,7 @@ NORIA_API int32_t noria_oneshot_sender_drop(noria_oneshot_sender *sender);
 NORIA_API int32_t noria_oneshot_poll_receive(noria_oneshot_receiver *receiver, const noria_cx *cx, void **value);
 
 /* A future of the value; its result is a void*. A value that a dropped future had not passed on is kept.
- * Threads: one at a time.  Owner: `*out` is the caller's; the receiver stays the caller's.  Errors: in the result as
- * above. */
+ * Threads: one at a time.  Owner: `*out` is the caller's; the receiver stays the caller's.  Errors: in the result as above. */
 NORIA_API int32_t noria_oneshot_receive(noria_oneshot_receiver *receiver, noria_future **out);
 
 /* The value if it is there.

@@ -61,9 +61,9 @@ NORIA_API int32_t noria_tcp_listen(noria_runtime *rt, const char *address, const
 NORIA_API int32_t noria_tcp_listener_from_fd(noria_runtime *rt, int32_t fd, noria_tcp_listener **out);
 
 /* READY with a connection. Out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM) the listener rests, with a
- * delay that grows from 10 ms to 1 s, stays PENDING without spinning, and goes on by itself; a connection that was
- * reset before it was accepted is passed over. TCP_NODELAY is set on what it accepts. Threads: one at a time.  Owner:
- * `*out` is the caller's.  Errors: -EBADF after close. */
+ * delay that grows from 10 ms to 1 s, stays PENDING without spinning, and goes on by itself; a connection that was reset
+ * before it was accepted is passed over. TCP_NODELAY is set on what it accepts.
+ * Threads: one at a time.  Owner: `*out` is the caller's.  Errors: -EBADF after close. */
 NORIA_API int32_t noria_tcp_poll_accept(noria_tcp_listener *listener, const noria_cx *cx, noria_tcp **out);
 
 /* A future of the same; its result is a noria_tcp*. Several may wait. One that is dropped loses no connection.
@@ -97,8 +97,7 @@ NORIA_API int32_t noria_tcp_connect(noria_runtime *rt, const char *address, cons
 NORIA_API int32_t noria_tcp_from_fd(noria_runtime *rt, int32_t fd, noria_tcp **out);
 
 /* Reads up to `size` bytes; `*count` is how many, 0 at the end of stream.
- * Threads: one reader at a time.  Owner: `data` is borrowed during the call.  Errors: -ECONNRESET, -EBADF after close,
- * ... */
+ * Threads: one reader at a time.  Owner: `data` is borrowed during the call.  Errors: -ECONNRESET, -EBADF after close, ... */
 NORIA_API int32_t noria_tcp_poll_read(noria_tcp *tcp, const noria_cx *cx, void *data, size_t size, size_t *count);
 
 /* Reads into several pieces.
@@ -111,8 +110,7 @@ NORIA_API int32_t noria_tcp_poll_readv(noria_tcp *tcp, const noria_cx *cx, const
 NORIA_API int32_t noria_tcp_poll_peek(noria_tcp *tcp, const noria_cx *cx, void *data, size_t size, size_t *count);
 
 /* Writes up to `size` bytes; `*count` is how many were accepted. Never raises SIGPIPE.
- * Threads: one writer at a time.  Owner: `data` is borrowed during the call.  Errors: -EPIPE, -ECONNRESET, -EBADF after
- * close, ... */
+ * Threads: one writer at a time.  Owner: `data` is borrowed during the call.  Errors: -EPIPE, -ECONNRESET, -EBADF after close, ... */
 NORIA_API int32_t noria_tcp_poll_write(noria_tcp *tcp, const noria_cx *cx, const void *data, size_t size,
                                        size_t *count);
 
@@ -139,9 +137,10 @@ typedef struct noria_io_result {
   noria_buf *buf;
 } noria_io_result;
 
-/* Reads once into the capacity of `buf` and sets its length. The result is a noria_io_result. Bytes that came for a
- * read that was dropped are kept for the next read of the stream. Threads: any; several queue up.  Owner: takes a
- * reference of `buf`, the result gives it back. Errors: in the result, as noria_tcp_poll_read. */
+/* Reads once into the capacity of `buf` and sets its length. The result is a noria_io_result. Bytes that came for a read that was
+ * dropped are kept for the next read of the stream.
+ * Threads: any; several queue up.  Owner: takes a reference of `buf`, the result gives it back.
+ * Errors: in the result, as noria_tcp_poll_read. */
 NORIA_API int32_t noria_tcp_read(noria_tcp *tcp, noria_buf *buf, noria_future **out);
 
 /* Writes all of the length of `buf`. The result is a noria_io_result, its count true on failure and cancel too.
@@ -216,8 +215,8 @@ typedef struct noria_copy_result {
  * Errors: in the result, the reads' and writes'. */
 NORIA_API int32_t noria_copy(noria_tcp *from, noria_tcp *to, const noria_copy_options *options, noria_future **out);
 
-/* Both ways at once, until both have ended; an end of stream is passed on as a half-close. An error on one way ends
- * both. Threads: any.  Owner: as noria_copy.  Errors: as noria_copy. */
+/* Both ways at once, until both have ended; an end of stream is passed on as a half-close. An error on one way ends both.
+ * Threads: any.  Owner: as noria_copy.  Errors: as noria_copy. */
 NORIA_API int32_t noria_copy_bidirectional(noria_tcp *a, noria_tcp *b, const noria_copy_options *options,
                                            noria_future **out);
 
