@@ -1,0 +1,78 @@
+// task.hpp: a task: header, join part, and the state in place behind them.
+// Threads:    see state.hpp for who may touch what.
+// Lifetime:   a slot of a slab; freed when the last reference goes, which may be after its runtime closed (the slab
+//             outlives it).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/platform.hpp"
+#include "noria/task.h"
+#include "task/home.hpp"
+#include "task/state.hpp"
+#include "task/waker.hpp"
+
+namespace noria::task {
+
+class JoinFuture;
+
+// The first line is all that spawning, waking and polling touch.
+struct alignas(kCacheLine) Task {
+  StateWord word;
+  Task* next = nullptr;             // link of the queue that holds it (S1)
+  const noria_task_vtable* vtable;  // immutable
+  void* state;                      // immutable pointer; what it points at: the running thread
+  Home* home;                       // immutable: where wakes put it
+  std::uint64_t id = 0;             // immutable
+  const char* name = nullptr;       // immutable once started
+  std::int32_t error = 0;           // running thread, then whoever sees COMPLETE
+  std::uint8_t outcome = NORIA_JOIN_DONE;
+  std::uint8_t priority = 0;
+  bool local = false;               // immutable: poll and drop on the home's thread only
+  bool inherited = false;
+
+  WakerCell join;                 // poll_join's waker
+  JoinFuture* joiners = nullptr;  // guarded by the join lock
+  std::uint64_t trailer = 0;      // reserved for what observers want
+
+  static constexpr std::size_t kHeader = 112;
+
+  const char* display_name() const {
+    const char* text = name != nullptr ? name : vtable_name();
+    return text != nullptr ? text : "";
+  }
+  const char* vtable_name() const {
+    return vtable->size >= sizeof(noria_task_vtable) ? vtable->name : nullptr;
+  }
+  bool has_take() const { return vtable->take != nullptr; }
+};
+static_assert(offsetof(Task, join) == kCacheLine, "the header is one cache line");
+static_assert(offsetof(Task, trailer) + 8 == Task::kHeader, "the state begins right behind the header");
+
+extern const noria_waker_vtable kTaskWaker;
+
+// The waker of a task without a reference of its own: for the duration of a poll.
+inline noria_waker borrowed_waker(Task* task) { return {&kTaskWaker, task, nullptr}; }
+
+// Fills a raw slot (at least kHeader bytes) with a task. `bits` and `refs` as in StateWord::init.
+Task* construct(void* slot, const noria_task_vtable* vtable, void* state, Home* home, std::uint64_t id);
+
+// Polls or drops a task that was just taken from a queue (it is NOTIFIED), and puts it back, frees it or tells
+// its joiners as the outcome demands. Runs foreign code; no lock may be held.
+void run(Task* task);
+
+// Drops a task that the caller has claimed (RUNNING): as aborted. Consumes the self reference.
+void drop_claimed(Task* task);
+
+void wake_by_ref(Task* task);
+void abort(Task* task);
+void ref(Task* task);
+void unref(Task* task);
+
+// The handle's functions; each runs foreign code (take, drop) on the calling thread.
+[[nodiscard]] std::int32_t poll_join(Task* task, const noria_cx* cx, noria_join_result* out);
+[[nodiscard]] std::int32_t take(Task* task, void* out);
+void detach(Task* task);
+
+}  // namespace noria::task
