@@ -1,0 +1,80 @@
+// check.hpp: what every thunk asks of its arguments before it calls the engine.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/live.hpp"
+#include "noria/base.h"
+#include "runtime/core.hpp"
+
+namespace noria::capi {
+
+// 0 and the runtime that a call means: `rt`, or the thread's current one where it is null (A11). A runtime that closes
+// passes: for questions and for what ends things.
+[[nodiscard]] inline std::int32_t resolve(noria_runtime* rt, runtime::Core*& core) {
+  core = rt != nullptr ? runtime::from_c(rt) : runtime::Core::current();
+  if (core == nullptr) return -NORIA_ENOCONTEXT;
+  if (core->forked()) return -NORIA_EFORKED;
+  return NORIA_OK;
+}
+
+// As resolve, for calls that create something: not in a runtime that closes.
+[[nodiscard]] inline std::int32_t resolve_open(noria_runtime* rt, runtime::Core*& core) {
+  if (std::int32_t error = resolve(rt, core); error != NORIA_OK) return error;
+  return core->closed() ? -NORIA_ESHUTDOWN : NORIA_OK;
+}
+
+// As resolve_open, for calls that need the time driver or the I/O driver.
+[[nodiscard]] inline std::int32_t resolve_time(noria_runtime* rt, runtime::Core*& core) {
+  if (std::int32_t error = resolve_open(rt, core); error != NORIA_OK) return error;
+  return core->time_enabled() ? NORIA_OK : -NORIA_ENODRIVER;
+}
+
+[[nodiscard]] inline std::int32_t resolve_io(noria_runtime* rt, runtime::Core*& core) {
+  if (std::int32_t error = resolve_open(rt, core); error != NORIA_OK) return error;
+  return core->io_enabled() ? NORIA_OK : -NORIA_ENODRIVER;
+}
+
+// For a handle whose runtime is known.
+[[nodiscard]] inline std::int32_t check_core(const runtime::Core* core) {
+  return core->forked() ? -NORIA_EFORKED : NORIA_OK;
+}
+
+// A cx that can be used: it has a waker with all four functions' table.
+[[nodiscard]] inline bool usable(const noria_waker* waker) { return waker != nullptr && waker->vtable != nullptr; }
+[[nodiscard]] inline bool usable(const noria_cx* cx) { return cx != nullptr && usable(cx->waker); }
+
+// The size rule of plain structs (A2): what the caller does not know is zero, what we do not know must be.
+// -EINVAL for a size that does not even hold itself, -E2BIG for a tail that says something.
+[[nodiscard]] inline std::int32_t check_size(const void* from, std::uint32_t size, std::size_t known) {
+  if (size < sizeof(std::uint32_t)) return -EINVAL;
+  const char* bytes = static_cast<const char*>(from);
+  for (std::size_t i = known; i < size; ++i)
+    if (bytes[i] != 0) return -E2BIG;
+  return NORIA_OK;
+}
+
+// Reads an option struct that the caller filled in.
+template <typename T>
+[[nodiscard]] std::int32_t read_struct(const T* from, T& to) {
+  if (std::int32_t error = check_size(from, from->size, sizeof(T)); error != NORIA_OK) return error;
+  to = T{};
+  std::memcpy(static_cast<void*>(&to), from, from->size < sizeof(T) ? from->size : sizeof(T));
+  to.size = sizeof(T);
+  return NORIA_OK;
+}
+
+// Fills a struct whose `size` the caller has set; what the caller does not know is left out.
+template <typename T>
+[[nodiscard]] std::int32_t write_struct(T* out, const T& value) {
+  std::uint32_t size = out->size;
+  if (std::int32_t error = check_size(out, size, sizeof(T)); error != NORIA_OK) return error;
+  std::memcpy(static_cast<void*>(out), &value, size < sizeof(T) ? size : sizeof(T));
+  out->size = size;
+  return NORIA_OK;
+}
+
+}  // namespace noria::capi
