@@ -1,0 +1,114 @@
+// wheel.hpp: the timers of one worker: 6 levels of 64 slots, a tick of 1 ms.
+// Threads:    arm by who may take the lock: the worker that owns the wheel (ownership moves between
+//             calls), or for the guest wheel any thread outside. cancel and reset from any thread:
+//             with `mine` the caller's own wheel, so that only the owner ever waits for the lock;
+//             everyone else goes through the timer's word and the inbox. advance by the owner,
+//             try_advance by who acts for it (poller, sentry). next_deadline_ns, due, size from any
+//             thread.
+// Invariants: never early, late by at most a tick (P6); never allocates; nothing is called under
+// lock_.
+//             E1 next_deadline_ns() is never later than the earliest deadline, rounded up to the
+//             tick.
+//                It may be early, once for each timer that was cancelled or reset to later.
+//             E2 one call moves at most kBatch timers.
+// Lifetime:   outlives its timers' armings: clear() until it is empty, then it may go.
+// Source:     G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels", scheme 7.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic.hpp"
+#include "base/platform.hpp"
+#include "base/thread_safety.hpp"
+#include "sync/mutex.hpp"
+#include "timer/inbox.hpp"
+#include "timer/slots.hpp"
+#include "timer/timer.hpp"
+
+namespace noria::timer {
+
+enum class Armed {
+  kLater,     // somebody's deadline is earlier still
+  kEarliest,  // this is the wheel's earliest: whoever sleeps for it must look again
+  kClosed,    // not armed, the wheel was cleared; the reference stays with the caller
+};
+
+enum class Reset {
+  kLater,     // done, no sleeper needs to know
+  kEarliest,  // done, and whoever sleeps for timer.wheel must look again
+  kFired,     // too late; arm again only after fire() has begun
+  kCancelled  // too late; arm again only when idle()
+};
+
+enum class Advanced {
+  kDone,  // nothing more is due
+  kMore,  // the batch was full: call again
+  kBusy,  // try_advance only: somebody else is at it
+};
+
+class Wheel {
+ public:
+  static constexpr int kBatch = 256;  // timers moved under the lock by one call
+  static constexpr int kSettle = 16;  // timers looked at to make the hint exact
+
+  // `host` is whom the wheel belongs to, for whoever has to wake them; the wheel does not use it.
+  explicit Wheel(std::uint64_t start_ns, void* host = nullptr);
+  ~Wheel();
+  Wheel(const Wheel&) = delete;
+  Wheel& operator=(const Wheel&) = delete;
+
+  // The timer is idle(); its reference for the wheel is taken. A deadline that is not later than
+  // what the wheel was last told is due at the next advance.
+  [[nodiscard]] Armed arm(Timer& timer, std::uint64_t deadline_ns);
+
+  // True: cancel won, fire() will not be called; released() comes, or has come, by itself: inside
+  // this call if `mine` is the timer's wheel. False: it had fired or was cancelled before.
+  static bool cancel(Timer& timer, Wheel* mine);
+
+  // Moves the deadline of an armed timer; kNever pauses it. Later costs no lock, whoever calls. A
+  // fire that meets a running reset may go by either deadline; if it wins, the reset says kFired.
+  [[nodiscard]] static Reset reset(Timer& timer, std::uint64_t deadline_ns, Wheel* mine);
+
+  // Collects what is due at `now_ns`, in order of deadlines' ticks. Time does not go back: an older
+  // `now_ns` counts as the newest. The caller runs `out` after it, with no lock held.
+  [[nodiscard]] Advanced advance(std::uint64_t now_ns, Expired& out);
+  [[nodiscard]] Advanced try_advance(std::uint64_t now_ns, Expired& out);
+
+  // When to call advance next; kNever if nothing is armed. Best right after an advance.
+  std::uint64_t next_deadline_ns() const { return inbox_.earliest_ns(); }
+
+  // Whether an advance would find something: a deadline, or cancelled timers to let go.
+  bool due(std::uint64_t now_ns) const { return inbox_.earliest_ns() <= now_ns || !inbox_.empty(); }
+
+  // Shutdown: cancels everything and refuses what comes after. True while timers are still held:
+  // run `out` and call again (another thread may be in the middle of a cancel).
+  [[nodiscard]] bool clear(Expired& out);
+
+  // Timers that the wheel points at, cancelled ones in the inbox included.
+  // ORDER: relaxed, a figure for metrics; clear() reads it under the lock.
+  std::size_t size() const { return size_.load(NORIA_RELAXED); }
+
+  void* host() const { return host_; }
+
+ private:
+  bool cancel_mine(Timer& timer, bool& decided) NORIA_EXCLUDES(lock_);
+  Reset reset_mine(Timer& timer, std::uint64_t deadline_ns) NORIA_EXCLUDES(lock_);
+  Advanced advance_locked(std::uint64_t now_ns, Expired& out) NORIA_REQUIRES(lock_);
+  void drain_one(Expired& out) NORIA_REQUIRES(lock_);
+  void expire_one(Timer& timer, Expired& out) NORIA_REQUIRES(lock_);
+  void let_go(Timer& timer, Expired& out) NORIA_REQUIRES(lock_);
+  void count(std::size_t delta) NORIA_REQUIRES(lock_);
+
+  alignas(kCacheLine) sync::Mutex lock_;
+  bool closed_ NORIA_GUARDED_BY(lock_) = false;
+  Atomic<bool> stale_{false};    // the earliest timer was cancelled or reset: worth a closer look
+  Atomic<std::size_t> size_{0};  // written under lock_
+  std::uint64_t now_ns_ NORIA_GUARDED_BY(lock_);    // the newest that it was told
+  Timer* taken_ NORIA_GUARDED_BY(lock_) = nullptr;  // out of the inbox, not yet drained
+  void* const host_;                                // immutable
+  Slots slots_ NORIA_GUARDED_BY(lock_);
+  alignas(kCacheLine) Inbox<Timer> inbox_;
+};
+
+}  // namespace noria::timer
