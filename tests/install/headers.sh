@@ -1,0 +1,25 @@
+#!/bin/sh
+# headers.sh SOURCE CC CXX [CC CXX]...: compiles each public header alone, as every standard promised.
+set -eu
+include=$1/capi/include
+shift
+cd "$include"
+checked=0
+while [ $# -gt 0 ]; do
+  for header in *.h noria/*.h; do
+    for standard in c99 c11 c17 c++11 c++20; do
+      case $standard in
+        c++*) compiler=$2 language=c++ ;;
+        *) compiler=$1 language=c ;;
+      esac
+      # Twice, so that a header without its guard is told too.
+      printf '#include <%s>\n#include <%s>\ntypedef int not_empty;\n' "$header" "$header" |
+        "$compiler" -x "$language" -std="$standard" -I. -Wall -Wextra -Wpedantic -Werror -fsyntax-only - ||
+        { echo "$header fails as $standard with $compiler"; exit 1; }
+      checked=$((checked + 1))
+    done
+  done
+  shift 2
+done
+echo "$checked compilations"
+[ "$checked" -gt 0 ]
