@@ -1,0 +1,63 @@
+//! `net/noria_echo.c`: a task a connection, each with a buffer of 32 KiB: read, write all, again.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::cpu_ns;
+
+const BUFFER_BYTES: usize = 32 * 1024;
+
+static BYTES: AtomicU64 = AtomicU64::new(0);
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
+async fn echo(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut bytes = 0;
+    loop {
+        let count = stream.read(&mut buffer).await?;
+        if count == 0 {
+            break;
+        }
+        stream.write_all(&buffer[..count]).await?;
+        bytes += count as u64;
+    }
+    BYTES.fetch_add(bytes, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Serves until SIGTERM, which is blocked in every thread and waited for by this one.
+pub fn serve(workers: usize) {
+    let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
+    unsafe {
+        libc::sigemptyset(&mut signals);
+        libc::sigaddset(&mut signals, libc::SIGTERM);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut());
+    }
+    let rt = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    rt.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        println!("port {}", listener.local_addr().unwrap().port());
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(echo(stream));
+            }
+        });
+    });
+    let mut signal = 0;
+    unsafe { libc::sigwait(&signals, &mut signal) };
+    print!("{{\"workload\": \"echo\", \"contender\": \"tokio\", \"workers\": {workers}");
+    print!(", \"connections\": {}", CONNECTIONS.load(Ordering::Relaxed));
+    print!(", \"bytes\": {}", BYTES.load(Ordering::Relaxed));
+    println!(", \"cpu_ns\": {}}}", cpu_ns());
+    std::process::exit(0);
+}
