@@ -102,6 +102,7 @@ std::array<std::int64_t, kLiveKinds> live_sum() noexcept {
     // ORDER: relaxed, exact once the counting threads are quiet (L3).
     sum[i] = g_registry.gone[i].load(NORIA_RELAXED);
     for (LiveBlock* b = g_registry.head; b != nullptr; b = b->next) {
+      // ORDER: relaxed, as above.
       sum[i] += b->count[i].load(NORIA_RELAXED);
     }
   }

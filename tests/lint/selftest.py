@@ -50,6 +50,12 @@ class Ring {
             NORIA_RELAXED))
       return;
   }
+#ifdef NORIA_PLANT_RING
+  void planted() { head_.store(3, NORIA_RELAXED); }
+#else
+  // ORDER: release, publishes.
+#endif
+  void sound() { head_.store(3, NORIA_RELEASE); }
   int peek() const { return head_.load(NORIA_RELAXED); }  // ORDER: relaxed, a hint.
 };
 }  // namespace noria::sync
@@ -78,6 +84,7 @@ FAULTS = [
     ("orders", "core/sync/ring.hpp", "  // ORDER: relaxed, a hint.", "", "without an ORDER"),
     ("orders", "core/sync/ring.hpp", "; acq_rel publishes", "", "does not say acq_rel"),
     ("orders", "core/sync/ring.hpp", "head_.store(1, NORIA_RELAXED);", "head_.fetch_add(1);", "names no order"),
+    ("orders", "core/sync/ring.hpp", "NORIA_PLANT_RING", "NORIA_DEBUG", "does not say relaxed"),
     ("sizes", "core/base/long.cpp", None, "static int f(int x) {\n" + LONG_BODY + "}\n", "f has 71 lines"),
     ("sizes", "core/base/long.cpp", None, "namespace n {\nstruct S {\n  S() : x(1) {\n" + LONG_BODY + "}\n};\n}\n", "has 71"),
     ("sizes", "core/base/long.cpp", None, "int x;\n" * 401, "401 lines"),
