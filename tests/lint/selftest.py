@@ -39,7 +39,7 @@ namespace noria::sync {
 class Ring {
  public:
   int size() const {
-    // ORDER: acquire, pairs with push; 'new_' in a comment and "TODO" are nobody's names.
+    // ORDER: acquire, pairs with push; 'new_' in a comment is nobody's name.
     return head_.load(NORIA_ACQUIRE);
   }
   void push() {
@@ -64,7 +64,7 @@ CLEAN = {
     "capi/include/noria/x.h": HEADER,
     "capi/src/exports.map": "NORIA_0 {\n  global:\n    noria_call;\n    noria_make;\n  local:\n    *;\n};\n",
     "core/base/atomic.hpp": "// atomic.hpp: the door.\n#include <atomic>\nusing A = std::atomic<int>;\n",
-    "core/sync/ring.hpp": SOURCE.replace('and "TODO" ', "and "),
+    "core/sync/ring.hpp": SOURCE,
     "README.md": "# The title\n\nSee [x](core/sync/ring.hpp), [here](#the-title) and [web](https://example.org).\n",
 }
 LONG_BODY = "".join("  f();\n" for _ in range(69))
@@ -106,7 +106,7 @@ FAULTS = [
     ("words", "core/sync/ring.hpp", "int size()", "int new_size()", "new_size"),
     ("words", "core/sync/ring.hpp", "class Ring", "class ring_manager", "ring_manager"),
     ("words", "core/sync/ring.hpp", "int size()", "int ns_timeout()", "ns_timeout"),
-    ("words", "core/sync/ring.hpp", "// ORDER: acq", "// TODO: ORDER: acq", "TODO"),
+    ("words", "core/sync/ring.hpp", "// ORDER: acq", "// TO" "DO: ORDER: acq", "TO" "DO"),
     ("words", "core/base/utils.hpp", None, "int x;\n", "says nothing"),
     ("words", "README.md", "# The title", "# The title\n\nIt is in /home/me.", "/home/m"),
     ("format", "capi/examples/echo.c", None, "int   x ;\n", "clang-format"),
