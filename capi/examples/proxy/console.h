@@ -1,0 +1,19 @@
+/* console.h: the one writer to stderr: log lines, and a status line that they do not tear. */
+#ifndef PROXY_CONSOLE_H
+#define PROXY_CONSOLE_H
+
+#include <stdbool.h>
+
+void console_init(bool quiet);
+bool console_is_terminal(void);
+
+/* A line that always comes. Callable from any thread. */
+__attribute__((format(printf, 1, 2))) void console_say(const char *format, ...);
+
+/* A line of the log: not when quiet, and at most 20 a second; what was left out is told. */
+__attribute__((format(printf, 1, 2))) void console_log(const char *format, ...);
+
+/* The status: on a terminal it replaces the one before, else it is a line. Not when quiet. */
+void console_status(const char *line);
+
+#endif
