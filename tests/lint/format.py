@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""C and C++ files are as clang-format 14 writes them. --fix rewrites them."""
+"""C and C++ files are as clang-format 14 writes them; --fix rewrites them. PATH...: only what is below."""
 import shutil
 import subprocess
 import sys
@@ -7,13 +7,18 @@ import sys
 from tree import Lint
 
 
+def add_options(parser):
+    parser.add_argument("--fix", action="store_true")
+    parser.add_argument("paths", nargs="*", default=["core", "capi", "tests", "bench", "bindings"])
+
+
 def main():
-    lint = Lint(__doc__, lambda parser: parser.add_argument("--fix", action="store_true"))
+    lint = Lint(__doc__, add_options)
     tool = shutil.which("clang-format-14") or shutil.which("clang-format")
     if not tool or " version 14." not in subprocess.run([tool, "--version"], capture_output=True, text=True).stdout:
         print("format: clang-format 14 is not installed")
         sys.exit(77)
-    files = lint.files(["core", "capi", "tests", "bench", "bindings"], (".hpp", ".cpp", ".h", ".c"))
+    files = lint.files(lint.options.paths, (".hpp", ".cpp", ".h", ".c"))
     lint.checked = len(files)
     if files:
         mode = ["-i"] if lint.options.fix else ["--dry-run"]

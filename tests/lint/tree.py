@@ -24,6 +24,8 @@ class Lint:
         """Paths relative to the root, sorted, of the files under `folders` with these suffixes."""
         found = []
         for folder in folders:
+            if os.path.isfile(os.path.join(self.root, folder)):
+                found.append(os.path.normpath(folder))
             for where, dirs, names in os.walk(os.path.join(self.root, folder)):
                 dirs[:] = [d for d in dirs if not SKIPPED_DIRS.match(d)]
                 found += [os.path.relpath(os.path.join(where, n), self.root)
