@@ -65,6 +65,8 @@ CLEAN = {
     "capi/src/exports.map": "NORIA_0 {\n  global:\n    noria_call;\n    noria_make;\n  local:\n    *;\n};\n",
     "core/base/atomic.hpp": "// atomic.hpp: the door.\n#include <atomic>\nusing A = std::atomic<int>;\n",
     "core/sync/ring.hpp": SOURCE,
+    "tests/core/all.cpp": "// " + " ".join(f"P{n}" for n in range(1, 12)) + "\n",
+    "tests/mutants/all.patch": " ".join(f"P{n}" for n in range(1, 12)) + "\n",
     "README.md": "# The title\n\nSee [x](core/sync/ring.hpp), [here](#the-title) and [web](https://example.org).\n",
 }
 LONG_BODY = "".join("  f();\n" for _ in range(69))
@@ -109,6 +111,8 @@ FAULTS = [
     ("words", "core/sync/ring.hpp", "// ORDER: acq", "// TO" "DO: ORDER: acq", "TO" "DO"),
     ("words", "core/base/utils.hpp", None, "int x;\n", "says nothing"),
     ("words", "README.md", "# The title", "# The title\n\nIt is in /home/me.", "/home/m"),
+    ("promises", "tests/core/all.cpp", "P11", "P12", "no test names P11"),
+    ("promises", "tests/mutants/all.patch", "P4", "P40", "no mutant names P4"),
     ("format", "capi/examples/echo.c", None, "int   x ;\n", "clang-format"),
 ]
 
