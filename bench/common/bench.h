@@ -52,9 +52,7 @@ static inline void bench_json_open(const char* workload, const char* contender, 
          (unsigned long long)workers);
 }
 
-static inline void bench_json_number(const char* name, double value) {
-  printf(", \"%s\": %.3f", name, value);
-}
+static inline void bench_json_number(const char* name, double value) { printf(", \"%s\": %.3f", name, value); }
 
 static inline void bench_json_close(void) {
   printf("}\n");

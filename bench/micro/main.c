@@ -10,14 +10,10 @@ static const struct workload {
   uint64_t batch;
   void (*run)(bench_run* run);
 } workloads[] = {
-    {"spawn_many", 1000000, 10000, spawn_many},
-    {"spawn_remote", 1000000, 10000, spawn_remote},
-    {"yield_many", 1000000, 1000000, yield_many},
-    {"ping_pong", 200000, 1000, ping_pong},
-    {"chained_spawn", 1000000, 1000000, chained_spawn},
-    {"timer_churn", 1000000, 10000, timer_churn},
-    {"timer_fire", 100000, 100000, timer_fire},
-    {"blocking", 200000, 200000, blocking},
+    {"spawn_many", 1000000, 10000, spawn_many},         {"spawn_remote", 1000000, 10000, spawn_remote},
+    {"yield_many", 1000000, 1000000, yield_many},       {"ping_pong", 200000, 1000, ping_pong},
+    {"chained_spawn", 1000000, 1000000, chained_spawn}, {"timer_churn", 1000000, 10000, timer_churn},
+    {"timer_fire", 100000, 100000, timer_fire},         {"blocking", 200000, 200000, blocking},
 };
 
 void gate_shut(gate* g, uint64_t count, const noria_cx* cx) {
@@ -32,11 +28,9 @@ int gate_is_open(gate* g) {
 }
 
 void gate_pass(gate* g) {
-  noria_waker waker =
-      g->waker; /* after the last pass the gate may be shut anew, with another waker */
+  noria_waker waker = g->waker; /* after the last pass the gate may be shut anew, with another waker */
   /* ORDER: acq_rel, each pass releases its work to the root, the last one has seen the waker. */
-  if (atomic_fetch_sub_explicit(&g->remaining, 1, memory_order_acq_rel) == 1)
-    noria_waker_wake(&waker);
+  if (atomic_fetch_sub_explicit(&g->remaining, 1, memory_order_acq_rel) == 1) noria_waker_wake(&waker);
 }
 
 static int32_t rounds_poll(void* state, const noria_cx* cx) {
@@ -98,8 +92,7 @@ int main(int argc, char** argv) {
     if (strcmp(argv[1], workloads[i].name) == 0) workload = &workloads[i];
   }
   if (workload == NULL) {
-    fprintf(stderr,
-            "usage: noria-bench WORKLOAD [--workers N] [--ops N] [--batch N] [--warmup N]\n");
+    fprintf(stderr, "usage: noria-bench WORKLOAD [--workers N] [--ops N] [--batch N] [--warmup N]\n");
     return 2;
   }
   uint32_t workers = (uint32_t)bench_argument(argc, argv, "--workers", 1);

@@ -34,9 +34,8 @@ void gate_pass(gate* g);
 typedef struct rounds {
   bench_run* run;
   gate gate;
-  uint64_t done; /* operations of the rounds begun */
-  void (*begin)(struct rounds* rounds,
-                const noria_cx* cx); /* starts what will pass the gate `passes` times */
+  uint64_t done;                                            /* operations of the rounds begun */
+  void (*begin)(struct rounds* rounds, const noria_cx* cx); /* starts what will pass the gate `passes` times */
   uint64_t passes;
 } rounds;
 

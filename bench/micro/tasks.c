@@ -17,8 +17,7 @@ static const noria_task_vtable pass_task = {sizeof pass_task, 0, pass_poll, NULL
 static void spawn_many_begin(rounds* r, const noria_cx* cx) {
   (void)cx;
   noria_runtime* rt = r->run->rt;
-  for (uint64_t i = 0; i < r->passes; i++)
-    BENCH_CHECK(noria_spawn(rt, &pass_task, &r->gate, NULL) == NORIA_OK);
+  for (uint64_t i = 0; i < r->passes; i++) BENCH_CHECK(noria_spawn(rt, &pass_task, &r->gate, NULL) == NORIA_OK);
 }
 
 void spawn_many(bench_run* run) { rounds_run(run, run->batch, spawn_many_begin); }
@@ -39,8 +38,7 @@ static int32_t remote_poll(void* state, const noria_cx* cx) {
   return NORIA_READY;
 }
 
-static const noria_task_vtable remote_task = {
-    sizeof remote_task, 0, remote_poll, NULL, NULL, "remote"};
+static const noria_task_vtable remote_task = {sizeof remote_task, 0, remote_poll, NULL, NULL, "remote"};
 
 void spawn_remote(bench_run* run) {
   remote_gate g = {.remaining = 0};
@@ -50,8 +48,7 @@ void spawn_remote(bench_run* run) {
   for (uint64_t done = 0; done < run->ops; done += run->batch) {
     /* ORDER: relaxed, spawning publishes it. */
     atomic_store_explicit(&g.remaining, run->batch, memory_order_relaxed);
-    for (uint64_t i = 0; i < run->batch; i++)
-      BENCH_CHECK(noria_spawn(run->rt, &remote_task, &g, NULL) == NORIA_OK);
+    for (uint64_t i = 0; i < run->batch; i++) BENCH_CHECK(noria_spawn(run->rt, &remote_task, &g, NULL) == NORIA_OK);
     while (sem_wait(&g.open) != 0) {
     }
   }
@@ -86,8 +83,7 @@ static void yield_many_begin(rounds* r, const noria_cx* cx) {
   for (uint64_t i = 0; i < r->passes; i++) {
     void* state;
     noria_task* task;
-    BENCH_CHECK(noria_task_new(r->run->rt, &yield_task, sizeof(yielder), _Alignof(yielder), &state,
-                               &task) == NORIA_OK);
+    BENCH_CHECK(noria_task_new(r->run->rt, &yield_task, sizeof(yielder), _Alignof(yielder), &state, &task) == NORIA_OK);
     *(yielder*)state = (yielder){.left = r->run->batch / r->passes, .gate = &r->gate};
     BENCH_CHECK(noria_task_start(task) == NORIA_OK);
     noria_task_detach(task);
@@ -125,8 +121,7 @@ static void ping_start(ping* p) {
   noria_oneshot_sender* send_ping;
   void* state;
   noria_task* task;
-  BENCH_CHECK(noria_task_new(p->rt, &pong_task, sizeof(pong), _Alignof(pong), &state, &task) ==
-              NORIA_OK);
+  BENCH_CHECK(noria_task_new(p->rt, &pong_task, sizeof(pong), _Alignof(pong), &state, &task) == NORIA_OK);
   pong* other = state;
   BENCH_CHECK(noria_oneshot_new(p->rt, NULL, &send_ping, &other->ping) == NORIA_OK);
   BENCH_CHECK(noria_oneshot_new(p->rt, NULL, &other->answer, &p->answer) == NORIA_OK);
@@ -154,8 +149,7 @@ static void ping_pong_begin(rounds* r, const noria_cx* cx) {
   for (uint64_t i = 0; i < r->passes; i++) {
     void* state;
     noria_task* task;
-    BENCH_CHECK(noria_task_new(r->run->rt, &ping_task, sizeof(ping), _Alignof(ping), &state,
-                               &task) == NORIA_OK);
+    BENCH_CHECK(noria_task_new(r->run->rt, &ping_task, sizeof(ping), _Alignof(ping), &state, &task) == NORIA_OK);
     *(ping*)state = (ping){.rt = r->run->rt, .gate = &r->gate};
     BENCH_CHECK(noria_task_start(task) == NORIA_OK);
     noria_task_detach(task);

@@ -49,8 +49,7 @@ static int32_t firing_poll(void* state, const noria_cx* cx) {
   firing* f = state;
   fire* all = f->fire;
   uint64_t after_ns = kFireLeadNs + f->index * kFireStepNs;
-  if (f->sleep == NULL)
-    BENCH_CHECK(noria_sleep_until(all->run->rt, all->origin_ns + after_ns, &f->sleep) == NORIA_OK);
+  if (f->sleep == NULL) BENCH_CHECK(noria_sleep_until(all->run->rt, all->origin_ns + after_ns, &f->sleep) == NORIA_OK);
   int32_t ready = noria_future_poll(f->sleep, cx);
   if (ready == NORIA_PENDING) return ready;
   uint64_t now = bench_now_ns();
@@ -61,8 +60,7 @@ static int32_t firing_poll(void* state, const noria_cx* cx) {
   return NORIA_READY;
 }
 
-static const noria_task_vtable firing_task = {
-    sizeof firing_task, 0, firing_poll, NULL, NULL, "firing"};
+static const noria_task_vtable firing_task = {sizeof firing_task, 0, firing_poll, NULL, NULL, "firing"};
 
 static int32_t fire_poll(void* state, const noria_cx* cx) {
   fire* all = state;
@@ -72,8 +70,8 @@ static int32_t fire_poll(void* state, const noria_cx* cx) {
   for (uint64_t i = 0; i < all->run->ops; i++) {
     void* place;
     noria_task* task;
-    BENCH_CHECK(noria_task_new(all->run->rt, &firing_task, sizeof(firing), _Alignof(firing), &place,
-                               &task) == NORIA_OK);
+    BENCH_CHECK(noria_task_new(all->run->rt, &firing_task, sizeof(firing), _Alignof(firing), &place, &task) ==
+                NORIA_OK);
     *(firing*)place = (firing){.fire = all, .index = i * kFireStride % all->run->ops};
     BENCH_CHECK(noria_task_start(task) == NORIA_OK);
     noria_task_detach(task);

@@ -57,8 +57,7 @@ static void serve(connection* c, uint32_t events) {
     c->length = (size_t)count;
     c->sent = 0;
     alive = flush(c);
-    if (alive == 1 && count < kBufferBytes && !(events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
-      return;
+    if (alive == 1 && count < kBufferBytes && !(events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))) return;
   }
   if (alive == 0) return;
   close(c->fd);

@@ -69,8 +69,7 @@ static void count_from_here(void) {
 
 static void send_rest(connection* c) {
   while (c->sequence > 0 && c->sent < load.bytes) {
-    ssize_t count =
-        send(c->fd, message(c) + c->sent, load.bytes - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t count = send(c->fd, message(c) + c->sent, load.bytes - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EAGAIN) return;
     BENCH_CHECK(count > 0);
     c->sent += (size_t)count;
@@ -126,6 +125,7 @@ static void report(uint64_t connections) {
   bench_json_number("connections", (double)connections);
   bench_json_number("bytes", (double)load.bytes);
   bench_json_number("requests", (double)load.requests);
+  bench_json_number("warmup", (double)load.warmup);
   bench_json_number("requests_per_s", (double)load.requests / wall_ns * 1e9);
   bench_json_number("p50_us", percentile_us(0.50));
   bench_json_number("p99_us", percentile_us(0.99));
@@ -150,6 +150,15 @@ static void prepare(int argc, char** argv) {
   for (size_t i = 0; i < kPatternBytes; i++) load.pattern[i] = (char)(bench_random(&random) >> 32);
 }
 
+/* Half-closes each connection and waits for the server's end of stream, so that the server has counted all. */
+static void hang_up(const connection* connections, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) BENCH_CHECK(shutdown(connections[i].fd, SHUT_WR) == 0);
+  for (uint64_t i = 0; i < count; i++) {
+    BENCH_CHECK(recv(connections[i].fd, load.buffer, 1, 0) == 0);
+    close(connections[i].fd);
+  }
+}
+
 int main(int argc, char** argv) {
   uint64_t count = bench_argument(argc, argv, "--connections", 50);
   uint16_t port = (uint16_t)bench_argument(argc, argv, "--port", 0);
@@ -161,8 +170,7 @@ int main(int argc, char** argv) {
   for (uint64_t i = 0; i < count; i++) send_next(&connections[i]);
   while (load.done < load.warmup + load.requests) {
     int ready = epoll_wait(load.epoll_fd, events, kEvents, 10000);
-    BENCH_CHECK(ready > 0 ||
-                (ready < 0 && errno == EINTR)); /* ten seconds of silence: a lost message */
+    BENCH_CHECK(ready > 0 || (ready < 0 && errno == EINTR)); /* ten seconds of silence: a lost message */
     for (int i = 0; i < ready; i++) {
       connection* c = events[i].data.ptr;
       if (events[i].events & EPOLLOUT) send_rest(c);
@@ -170,5 +178,6 @@ int main(int argc, char** argv) {
     }
   }
   report(count);
+  hang_up(connections, count);
   return 0;
 }

@@ -55,8 +55,8 @@ static const noria_task_vtable connection_task = {sizeof connection_task, 0,    
 static void serve(noria_tcp* tcp) {
   void* state;
   noria_task* task;
-  BENCH_CHECK(noria_task_new(NULL, &connection_task, sizeof(connection), _Alignof(connection),
-                             &state, &task) == NORIA_OK);
+  BENCH_CHECK(noria_task_new(NULL, &connection_task, sizeof(connection), _Alignof(connection), &state, &task) ==
+              NORIA_OK);
   *(connection*)state = (connection){.tcp = tcp, .buffer = calloc(1, kBufferBytes)};
   BENCH_CHECK(((connection*)state)->buffer != NULL);
   BENCH_CHECK(noria_task_start(task) == NORIA_OK);
@@ -74,8 +74,7 @@ static int32_t accept_poll(void* listener, const noria_cx* cx) {
   return result;
 }
 
-static const noria_task_vtable accept_task = {
-    sizeof accept_task, 0, accept_poll, NULL, NULL, "accept"};
+static const noria_task_vtable accept_task = {sizeof accept_task, 0, accept_poll, NULL, NULL, "accept"};
 
 static noria_tcp_listener* listen_anywhere(noria_runtime* rt) {
   noria_future* future;

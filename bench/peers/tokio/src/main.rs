@@ -12,6 +12,10 @@ mod time;
 
 use tokio::runtime::Runtime;
 
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// One run of a workload, as `bench_run` of `micro.h`.
 #[derive(Clone, Copy)]
 pub struct Run {

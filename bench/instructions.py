@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Instructions an operation on the hot paths, counted by callgrind: they do not depend on the machine's mood.
+
+Each workload runs twice at different sizes, with one worker; the slope between the two leaves start and end of the process out. Counts user
+space only. Writes bench/results/instructions.json, so that a regression shows in a diff."""
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+from contenders import PROGRAMS, Failed, contenders, finish, start
+from run import RESULTS
+
+# workload: two sizes, and the operations a round
+MICRO = {
+    "spawn_many": (50000, 150000, 10000),
+    "yield_many": (200000, 600000, 200000),
+    "ping_pong": (10000, 30000, 1000),
+    "chained_spawn": (50000, 150000, 50000),
+    "timer_churn": (50000, 150000, 10000),
+}
+ECHO = (2000, 6000)  # requests of 64 B on 50 connections
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="+", metavar="WORKLOAD", help="of: " + " ".join([*MICRO, "echo_cpu"]))
+    parser.add_argument("--peers", default="tokio", metavar="LIST", help="count these too, by comma (tokio); 'none' for Noria alone")
+    parser.add_argument("--top", type=int, default=0, metavar="N", help="print the N costliest functions of each (Noria's)")
+    return parser.parse_args()
+
+
+def valgrind(out):
+    return ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "-q"]
+
+
+def total(out):
+    with open(out) as file:
+        return int(re.search(r"^(?:summary|totals): (\d+)", file.read(), re.M)[1])
+
+
+def count_micro(contender, workload, ops, batch, out):
+    words = ["--workers", "1", "--warmup", "0", "--ops", str(ops), "--batch", str(min(batch, ops))]
+    finish(start([*valgrind(out), contender.micro_program, workload, *words], None), f"{contender.name} {workload}")
+    return total(out)
+
+
+def count_echo(contender, requests, out):
+    server = start([*valgrind(out), *contender.echo_command, "--workers", "1"], None)
+    port = re.fullmatch(r"port (\d+)\n", server.stdout.readline())[1]
+    words = ["--port", port, "--connections", "50", "--bytes", "64", "--warmup", "100", "--requests", str(requests)]
+    try:
+        finish(start([os.path.join(PROGRAMS, "noria-load"), *words], None), "the load")
+    finally:
+        server.send_signal(signal.SIGTERM)
+    finish(server, f"{contender.name} echo")
+    return total(out)
+
+
+def costliest(out, count):
+    text = subprocess.run(["callgrind_annotate", out], capture_output=True, text=True).stdout
+    lines = [line for line in text.split("\n") if re.match(r"\s*[\d,]+ \(", line)]
+    return "\n".join(lines[:count + 1])
+
+
+def measure(contender, workload, wanted):
+    sizes = ECHO if workload == "echo_cpu" else MICRO[workload][:2]
+    counts = []
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "callgrind.out")
+        for size in sizes:
+            if workload == "echo_cpu":
+                counts.append(count_echo(contender, size, out))
+            else:
+                batch = size if workload == "chained_spawn" else MICRO[workload][2]
+                counts.append(count_micro(contender, workload, size, batch, out))
+        if wanted.top and contender.name == "noria":
+            print(costliest(out, wanted.top))
+    return (counts[1] - counts[0]) / (sizes[1] - sizes[0])
+
+
+def main():
+    wanted = options()
+    if not shutil.which("valgrind"):
+        sys.exit("valgrind is not installed (Debian's package valgrind)")
+    names = {"noria", *wanted.peers.split(",")} - {"none"}
+    rows, status = [], 0
+    for name, contender in contenders().items():
+        if name not in names:
+            continue
+        reason = contender.build()
+        if reason:
+            print(f"MISSING {name}: {reason}", file=sys.stderr)
+            continue
+        for workload in wanted.only or [*MICRO, "echo_cpu"]:
+            if workload != "echo_cpu" and not contender.micro_program:
+                continue
+            try:
+                count = round(measure(contender, workload, wanted), 1)
+            except Failed as failure:
+                print(f"FAILED {failure}", file=sys.stderr)
+                status = 1
+                continue
+            print(f"{workload:<14} {name:<8} {count:10.1f} instructions an operation", flush=True)
+            rows.append({"workload": workload, "contender": name, "workers": 1, "unit": "instructions", "better": "lower", "count": count})
+    os.makedirs(RESULTS, exist_ok=True)
+    with open(os.path.join(RESULTS, "instructions.json"), "w") as file:
+        json.dump(rows, file, indent=1)
+        file.write("\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
