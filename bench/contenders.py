@@ -87,6 +87,17 @@ def build_cmake(target):
     return build
 
 
+def build_libuv():
+    if run_quietly(["pkg-config", "--exists", "libuv"]) is not None:
+        return "libuv's headers or pkg-config are not installed (Debian's package libuv1-dev)"
+    # Configured anew, for the package may have come since.
+    return run_quietly(["cmake", "--preset", "bench"]) or build_cmake(["bench_libuv", "bench_load"])()
+
+
+def libuv_version():
+    return subprocess.run(["pkg-config", "--modversion", "libuv"], capture_output=True, text=True).stdout.strip()
+
+
 TOKIO = os.path.join(HERE, "peers", "tokio")
 
 
@@ -121,11 +132,13 @@ def noria_version():
 
 def contenders():
     """All of them, Noria first, in the order of their turns."""
+    libuv = os.path.join(PROGRAMS, "bench_libuv")
     every = [
         Contender("noria", build_cmake(["bench_micro", "bench_noria_echo", "bench_load"]), os.path.join(PROGRAMS, "noria-bench"),
                   [os.path.join(PROGRAMS, "noria-echo")], noria_version),
         Contender("tokio", build_tokio(), tokio_program(), [tokio_program(), "echo"], tokio_version),
         Contender("tokio_mimalloc", build_tokio("mimalloc"), tokio_program("mimalloc"), None, tokio_version),
         Contender("epoll", build_cmake(["bench_epoll_echo", "bench_load"]), None, [os.path.join(PROGRAMS, "epoll-echo")]),
+        Contender("libuv", build_libuv, libuv, [libuv, "echo"], libuv_version),
     ]
     return {contender.name: contender for contender in every}

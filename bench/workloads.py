@@ -32,7 +32,7 @@ class Micro:
 class Echo:
     """TCP echo in a closed loop. Placement: server and load on the same CPU, on one each, or not pinned."""
     workload = "echo_cpu"
-    contenders = ("noria", "tokio", "epoll")
+    contenders = ["noria", "tokio", "epoll", "libuv"]
     figures = [
         Figure("server_cpu_ns_per_request", "ns CPU/request"),
         Figure("requests_per_s", "requests/s", "higher", {"figure": "throughput"}),
@@ -49,7 +49,7 @@ class Echo:
         return f"echo_cpu, {p['connections']} x {p['bytes']} B, {p['placement']}, {self.workers} worker{'s' if self.workers > 1 else ''}"
 
     def workers_of(self, contender):
-        return 1 if contender == "epoll" else self.workers
+        return 1 if contender in ("epoll", "libuv") else self.workers
 
     def measure(self, contender):
         cpus = sorted(os.sched_getaffinity(0))
@@ -83,7 +83,8 @@ def micro_cases(quick):
             params = {"ops": batch * (quick_rounds if quick else rounds), "batch": batch}
             # Another allocator matters where tasks are made; it is left out where it does not, and to be quick.
             allocates = name in ("spawn_many", "spawn_remote", "ping_pong", "chained_spawn") and not quick
-            contenders = ("noria", "tokio", "tokio_mimalloc") if allocates else ("noria", "tokio")
+            contenders = ["noria", "tokio"] + ["tokio_mimalloc"] * allocates
+            contenders += ["libuv"] * (workers == 1 and name in ("timer_churn", "blocking"))
             yield Micro(name, workers, params, LATENESS if name == "timer_fire" else TIME, contenders)
 
 
