@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""noria-proxy against peers of this process: ends, resets, silence, limits, drain."""
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import harness
+from harness import EchoServer, Proxy, Upstream, check, closing, connect, echo, equal, failures, receive, until
+
+
+def Proxy_echo_bytesComeBackAndAreCounted():
+    data = os.urandom(300_000)
+    with closing(Upstream(echo)) as upstream, closing(Proxy(upstream.address)) as proxy:
+        with connect(proxy.address) as client:
+            threading.Thread(target=client.sendall, args=(data,), daemon=True).start()
+            equal(receive(client, len(data)) == data, True, "what came back")
+        report = proxy.stop()
+    equal(report["connections"]["accepted"], 1, "accepted")
+    equal(report["bytes"], {"to_upstream": len(data), "to_client": len(data)}, "bytes")
+    equal((report["connections"]["failed"], report["failures"], report["drained"]), (0, [], True), "failures")
+
+
+def Proxy_halfClose_isPassedOnBothWays():
+    """Each side sends only after it has seen the other's end of stream."""
+    def after_the_end(sock):
+        got = harness.receive_all(sock)
+        sock.sendall(b"you said " + got)
+
+    with closing(Upstream(after_the_end)) as upstream, closing(Proxy(upstream.address)) as proxy:
+        with connect(proxy.address) as client:
+            client.sendall(b"hello")
+            client.shutdown(socket.SHUT_WR)
+            equal(harness.receive_all(client), b"you said hello", "after the half-close")
+        report = proxy.stop()
+    equal(report["connections"]["failed"], 0, "failed")
+
+
+def Proxy_severalUpstreams_takesThemInTurn():
+    servers = [Upstream(echo) for _ in range(3)]
+    with closing(*servers), closing(Proxy(*(s.address for s in servers))) as proxy:
+        for _ in range(9):
+            with connect(proxy.address) as client:
+                client.sendall(b"x")
+                equal(receive(client, 1), b"x", "echo")
+        report = proxy.stop()
+    equal([u["connections"] for u in report["upstreams"]], [3, 3, 3], "connections of each upstream")
+
+
+def Proxy_upstreamRefuses_theNextIsTaken():
+    with closing(Upstream(echo)) as upstream:
+        nobody = ("127.0.0.1", harness.free_port())
+        with closing(Proxy(nobody, upstream.address)) as proxy:
+            for _ in range(4):
+                with connect(proxy.address) as client:
+                    client.sendall(b"x")
+                    equal(receive(client, 1), b"x", "echo")
+            report = proxy.stop()
+    equal(report["connections"]["failed"], 0, "failed")
+    equal(failures(report, "connect", "ECONNREFUSED"), 2, "refusals counted")
+
+
+def Proxy_allUpstreamsRefuse_costsTheConnectionOnly():
+    nobody = ("127.0.0.1", harness.free_port())
+    with closing(Proxy(nobody)) as proxy:
+        for _ in range(3):
+            with connect(proxy.address) as client:
+                equal(receive(client, 1), b"", "end of stream")
+        until(lambda: proxy.logged("ECONNREFUSED"), "the failure in the log")
+        report = proxy.stop()
+    equal((report["connections"]["accepted"], report["connections"]["failed"]), (3, 3), "accepted and failed")
+    equal(failures(report, "connect", "ECONNREFUSED"), 3, "refusals counted")
+
+
+def Proxy_upstreamDoesNotAnswerConnect_timesOut():
+    """A listener whose backlog is full drops what comes: the connect stays unanswered."""
+    full = socket.socket()
+    full.bind(("127.0.0.1", 0))
+    full.listen(0)
+    waiting = []
+    for _ in range(3):
+        sock = socket.socket()
+        sock.setblocking(False)
+        sock.connect_ex(full.getsockname())
+        waiting.append(sock)
+    with closing(Proxy(full.getsockname(), options=["--connect-timeout", "300ms"])) as proxy:
+        with connect(proxy.address) as client:
+            equal(receive(client, 1), b"", "end of stream")
+        report = proxy.stop()
+    for sock in [full, *waiting]:
+        sock.close()
+    equal(failures(report, "connect", "ETIMEDOUT"), 1, "time-outs counted")
+
+
+def Proxy_upstreamSilent_endsByIdleTimeout():
+    silent = threading.Event()
+    with closing(Upstream(lambda sock: silent.wait(harness.REACH))) as upstream:
+        with closing(Proxy(upstream.address, options=["--idle-timeout", "300ms"])) as proxy:
+            began = time.monotonic()
+            with connect(proxy.address) as client:
+                client.sendall(b"anybody there?")
+                with contextlib.suppress(ConnectionResetError):
+                    equal(receive(client, 1), b"", "end of stream")
+                check(time.monotonic() - began >= 0.3, "ended before the time-out")
+            report = proxy.stop()
+    silent.set()
+    equal(failures(report, "copy", "ETIMEDOUT"), 1, "time-outs counted")
+    equal(report["bytes"]["to_upstream"], 14, "bytes that had been passed on")
+
+
+def Proxy_trafficInOneDirection_keepsTheConnection():
+    """Idle means that nothing moves either way: a long answer to a short question is not idle."""
+    def drip(sock):
+        for _ in range(12):
+            sock.sendall(b".")
+            time.sleep(0.1)
+
+    with closing(Upstream(drip)) as upstream:
+        with closing(Proxy(upstream.address, options=["--idle-timeout", "600ms"])) as proxy:
+            with connect(proxy.address) as client:
+                equal(harness.receive_all(client), b"." * 12, "all of the answer")
+            report = proxy.stop()
+    equal(report["failures"], [], "failures")
+
+
+def Proxy_clientReset_endsTheConnectionOnly():
+    ended = threading.Event()
+
+    def flood(sock):
+        try:
+            while True:
+                sock.sendall(b"x" * 65536)
+        finally:
+            ended.set()
+
+    with closing(Upstream(flood)) as upstream, closing(Proxy(upstream.address)) as proxy:
+        client = connect(proxy.address)
+        receive(client, 1_000_000)
+        harness.reset(client)
+        check(ended.wait(harness.REACH), "the upstream never learnt that the client is gone")
+        with connect(proxy.address) as other:
+            equal(len(receive(other, 1000)), 1000, "the next connection")
+            harness.reset(other)
+        until(lambda: len([line for line in proxy.log if "copy:" in line]) >= 2, "two failures in the log")
+        report = proxy.stop()
+    equal(report["connections"]["failed"], 2, "failed")
+    equal(failures(report, "copy", "ECONNRESET") + failures(report, "copy", "EPIPE"), 2, "resets counted")
+
+
+def Proxy_upstreamReset_endsTheConnectionOnly():
+    def bite(sock):
+        sock.recv(100)
+        harness.reset(sock)
+
+    with closing(Upstream(bite)) as upstream, closing(Proxy(upstream.address)) as proxy:
+        for _ in range(3):
+            with connect(proxy.address) as client:
+                client.sendall(b"hello")
+                with contextlib.suppress(ConnectionResetError):
+                    equal(receive(client, 1), b"", "end of stream")
+        report = proxy.stop()
+    equal(failures(report, "copy", "ECONNRESET"), 3, "resets counted")
+
+
+def Proxy_twoThousandConnections_allAreServedAtOnce():
+    count = 2000
+    wanted = count * 6 + 100
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= hard < wanted:
+        print(f"left out: the descriptor limit {hard} is below {wanted}")
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with closing(EchoServer()) as upstream, closing(Proxy(upstream.address)) as proxy:
+        clients = [connect(proxy.address) for _ in range(count)]
+        for round_number in range(2):
+            for number, client in enumerate(clients):
+                client.sendall(b"%8d" % (number + round_number))
+            for number, client in enumerate(clients):
+                equal(receive(client, 8), b"%8d" % (number + round_number), f"echo of connection {number}")
+        equal(upstream.most, count, "connections at the upstream at once")
+        for client in clients:
+            client.close()
+        report = proxy.stop()
+    equal(report["connections"], {"accepted": count, "failed": 0, "cut": 0, "most": count}, "connections")
+
+
+def Proxy_maxConnections_theRestWaitInTheBacklog():
+    with closing(EchoServer()) as upstream:
+        with closing(Proxy(upstream.address, options=["--max-connections", "2"])) as proxy:
+            clients = [connect(proxy.address) for _ in range(5)]
+            for client in clients:
+                client.sendall(b"x")
+            for client in clients[:2]:
+                equal(receive(client, 1), b"x", "the first two")
+            clients[2].settimeout(0.3)
+            with contextlib.suppress(TimeoutError):
+                check(not receive(clients[2], 1), "the third was served while two were open")
+            clients[2].settimeout(harness.REACH)
+            equal(upstream.most, 2, "connections at the upstream")
+            for index in range(2, 5):
+                clients[index - 2].close()
+                equal(receive(clients[index], 1), b"x", "who waited")
+            for client in clients[3:]:
+                client.close()
+            report = proxy.stop()
+    equal((report["connections"]["accepted"], report["connections"]["most"]), (5, 2), "accepted, at once")
+
+
+def Proxy_descriptorLimit_listenerRestsAndGoesOn():
+    with closing(EchoServer()) as upstream:
+        options = ["--max-connections", "1000"]
+        with closing(Proxy(upstream.address, options=options, descriptors=64)) as proxy:
+            clients = [connect(proxy.address) for _ in range(100)]
+            used = harness.cpu_seconds(proxy.pid)
+            time.sleep(1)  # measured: what it costs to be at the limit
+            used = harness.cpu_seconds(proxy.pid) - used
+            check(used < 0.3, f"the proxy spins at the limit: {used:.2f} s of CPU in 1 s")
+            for client in clients:
+                client.close()
+            with connect(proxy.address) as client:
+                client.sendall(b"after")
+                equal(receive(client, 5), b"after", "echo after the limit")
+            report = proxy.stop()
+    check(report["listener_rests"] > 0, "the listener never rested")
+
+
+def Proxy_sigterm_openConnectionsEndByThemselves():
+    with closing(EchoServer()) as upstream, closing(Proxy(upstream.address)) as proxy:
+        with connect(proxy.address) as client:
+            client.sendall(b"before")
+            equal(receive(client, 6), b"before", "echo")
+            proxy.signal()
+            until(lambda: not harness.answers(proxy.address), "the listener's end")
+            client.sendall(b"while it drains")
+            equal(receive(client, 15), b"while it drains", "echo while it drains")
+        report = proxy.wait()
+    equal((report["drained"], report["connections"]["cut"]), (True, 0), "drained")
+
+
+def Proxy_drainTimeout_cutsWhatIsLeft():
+    with closing(EchoServer()) as upstream:
+        with closing(Proxy(upstream.address, options=["--drain-timeout", "300ms"])) as proxy:
+            with connect(proxy.address) as client:
+                client.sendall(b"x")
+                equal(receive(client, 1), b"x", "echo")
+                report = proxy.stop()
+    equal((report["drained"], report["connections"]["cut"]), (False, 1), "drained")
+    equal(report["bytes"], {"to_upstream": 1, "to_client": 1}, "bytes of the connection that was cut")
+
+
+def Proxy_secondSignal_endsTheDrain():
+    with closing(EchoServer()) as upstream:
+        with closing(Proxy(upstream.address, options=["--drain-timeout", "0"])) as proxy:
+            with connect(proxy.address) as client:
+                client.sendall(b"x")
+                equal(receive(client, 1), b"x", "echo")
+                proxy.signal(signal.SIGINT)
+                until(lambda: proxy.logged("signal"), "the drain's begin")
+                proxy.signal(signal.SIGINT)
+                report = proxy.wait()
+    equal((report["drained"], report["connections"]["cut"]), (False, 1), "drained")
+
+
+def Proxy_idle_makesNoWakeUps():
+    """With an open connection on which nothing moves the process sleeps: no context switch in five seconds."""
+    def switches(pid):
+        total = 0
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/status", encoding="ascii") as file:
+                total += sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
+        return total
+
+    with closing(EchoServer()) as upstream:
+        with closing(Proxy(upstream.address, options=["--quiet", "--idle-timeout", "0"])) as proxy:
+            with connect(proxy.address) as client:
+                client.sendall(b"x")
+                equal(receive(client, 1), b"x", "echo")
+                time.sleep(1)  # what was under way ends
+                before = switches(proxy.pid)
+                time.sleep(5)  # measured
+                equal(switches(proxy.pid) - before, 0, "context switches in 5 s")
+            proxy.stop()
+
+
+def run_demo(*options):
+    result = subprocess.run([harness.PROXY, "--demo=1", "--json", *options], capture_output=True, text=True,
+                            timeout=harness.REACH * 2, check=False)
+    return result.returncode, json.loads(result.stdout)["demo"]
+
+
+def Demo_soundUpstream_passes():
+    code, demo = run_demo()
+    equal((code, demo["passed"], demo["bytes_wrong"], demo["bytes_lost"]), (0, True, 0, 0), "demo")
+    check(demo["round_trips"] > 200, "hardly anything happened")
+
+
+def Demo_oneByteChanged_fails():
+    done = []
+
+    def change_one(sock):
+        while True:
+            data = bytearray(sock.recv(1 << 16))
+            if not data:
+                return
+            if not done:
+                done.append(True)
+                data[len(data) // 2] ^= 1
+            sock.sendall(data)
+
+    with closing(Upstream(change_one)) as upstream:
+        code, demo = run_demo("--upstream", "127.0.0.1:%d" % upstream.address[1])
+    equal((code, demo["passed"], demo["bytes_wrong"]), (1, False, 1), "demo")
+
+
+def Demo_oneByteDropped_fails():
+    done = []
+
+    def drop_one(sock):
+        while True:
+            data = sock.recv(1 << 16)
+            if not data:
+                return
+            if not done:
+                done.append(True)
+                data = data[1:]
+            sock.sendall(data)
+
+    with closing(Upstream(drop_one)) as upstream:
+        code, demo = run_demo("--upstream", "127.0.0.1:%d" % upstream.address[1])
+    equal((code, demo["passed"]), (1, False), "demo")
+    check(demo["bytes_lost"] > 0, "the byte was not missed")
+
+
+def Options_wrong_areToldInTheUsersWords():
+    for arguments, words in ((["--listen", "x"], "HOST:PORT"), (["--idle-timeout", "5 parsecs"], "duration"),
+                             (["--listen", "127.0.0.1:0"], "--upstream"), (["--workers", "0"], "1 to 1024")):
+        result = subprocess.run([harness.PROXY, *arguments], capture_output=True, text=True, timeout=harness.REACH,
+                                check=False)
+        equal(result.returncode, 2, f"exit code of {arguments}")
+        check(words in result.stderr, f"{arguments}: {result.stderr!r} does not say {words!r}")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
