@@ -31,8 +31,7 @@ void fix_hooks() noexcept {
   std::uint32_t phase = kOpen;
   // ORDER: acq_rel, acquire pairs with the release in set_allocator (sees the hooks), release so
   // that a thread that reads kFixed sees them too.
-  while (phase != kFixed && !g_phase.compare_exchange_weak(phase, kFixed, NORIA_ACQ_REL,
-                                                           NORIA_ACQUIRE)) {
+  while (phase != kFixed && !g_phase.compare_exchange_weak(phase, kFixed, NORIA_ACQ_REL, NORIA_ACQUIRE)) {
     if (phase == kSetting) {
       phase = kOpen;
       cpu_pause();

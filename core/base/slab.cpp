@@ -8,7 +8,7 @@
 namespace noria {
 namespace {
 
-constexpr std::uint32_t kCarveBatch = 16;   // slots made at once: a few pages at most
+constexpr std::uint32_t kCarveBatch = 16;     // slots made at once: a few pages at most
 constexpr std::uint32_t kCollectBatch = 256;  // slots taken in before an allocation goes on
 
 static_assert(sizeof(Chunk) == 2 * kCacheLine);

@@ -52,9 +52,7 @@ class LifeWord {
   LifeWord(const LifeWord&) = delete;
   LifeWord& operator=(const LifeWord&) = delete;
 
-  Atomic<std::uint64_t>& word() noexcept {
-    return *std::launder(reinterpret_cast<Atomic<std::uint64_t>*>(bytes_));
-  }
+  Atomic<std::uint64_t>& word() noexcept { return *std::launder(reinterpret_cast<Atomic<std::uint64_t>*>(bytes_)); }
   const Atomic<std::uint64_t>& word() const noexcept {
     return *std::launder(reinterpret_cast<const Atomic<std::uint64_t>*>(bytes_));
   }
@@ -94,12 +92,10 @@ struct Chunk {
   Chunk* list_prev;  // the slab's list (S1), no walker reads it
 
   FreeSlot* slot(std::uint32_t index) noexcept {
-    return reinterpret_cast<FreeSlot*>(reinterpret_cast<char*>(this) + first_slot +
-                                       std::size_t{index} * slot_size);
+    return reinterpret_cast<FreeSlot*>(reinterpret_cast<char*>(this) + first_slot + std::size_t{index} * slot_size);
   }
   static Chunk* of(const void* slot) noexcept {
-    return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(slot) &
-                                    ~std::uintptr_t{kChunkSize - 1});
+    return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(slot) & ~std::uintptr_t{kChunkSize - 1});
   }
 };
 
@@ -216,12 +212,11 @@ class Slab {
   std::int64_t count_out() noexcept;
   void end() noexcept;
 
-  static inline constinit thread_local Slab* t_current_
-      __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline constinit thread_local Slab* t_current_ __attribute__((tls_model("initial-exec"))) = nullptr;
 
   // The owner's.
   Bin bins_[kSlotKinds][kSlotClasses];
-  Chunk* empty_ = nullptr;       // kept for any bin, newest first
+  Chunk* empty_ = nullptr;  // kept for any bin, newest first
   std::size_t empty_count_ = 0;
   FreeSlot* pending_ = nullptr;  // freed by others, taken, not yet back in their chunks
   EmptyFn on_empty_;             // immutable

@@ -26,8 +26,6 @@ void Mutex::lock_slow() noexcept {
   }
 }
 
-void Mutex::wake_one() noexcept {
-  ::syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
+void Mutex::wake_one() noexcept { ::syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
 
 }  // namespace noria::sync

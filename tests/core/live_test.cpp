@@ -90,16 +90,15 @@ Test(live, Child_of_fork_keeps_the_sum_and_can_count) {
 }
 
 Test(allocator, Hooks_are_used_until_the_end_and_fixed_by_the_first_block) {
-  AllocatorHooks hooks{
-      [](std::size_t size, std::size_t align, void* data) -> void* {
-        ++*static_cast<int*>(data);
-        return size == 13 ? nullptr : std::aligned_alloc(align, (size + align - 1) / align * align);
-      },
-      [](void* p, std::size_t, std::size_t, void* data) {
-        ++*static_cast<int*>(data);
-        std::free(p);
-      },
-      &g_hook_calls};
+  AllocatorHooks hooks{[](std::size_t size, std::size_t align, void* data) -> void* {
+                         ++*static_cast<int*>(data);
+                         return size == 13 ? nullptr : std::aligned_alloc(align, (size + align - 1) / align * align);
+                       },
+                       [](void* p, std::size_t, std::size_t, void* data) {
+                         ++*static_cast<int*>(data);
+                         std::free(p);
+                       },
+                       &g_hook_calls};
   AllocatorHooks incomplete{hooks.alloc, nullptr, nullptr};
   cr_assert_eq(set_allocator(incomplete), -EINVAL);
   cr_assert_eq(set_allocator(hooks), 0);

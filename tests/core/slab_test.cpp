@@ -102,8 +102,8 @@ Test(slab, Random_sizes_and_order_never_overlap) {
     } else {
       std::size_t k = random() % items.size();
       Item item = items[k];
-      cr_assert(item.p[0] == item.mark && item.p[item.size - 1] == item.mark &&
-                    item.p[item.size / 2] == item.mark, "seed %u", seed);
+      cr_assert(item.p[0] == item.mark && item.p[item.size - 1] == item.mark && item.p[item.size / 2] == item.mark,
+                "seed %u", seed);
       items[k] = items.back();
       items.pop_back();
       if (random() % 4 == 0) {  // as if from another thread
