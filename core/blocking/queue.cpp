@@ -16,9 +16,10 @@ JobQueue::Shard& JobQueue::shard_of_thread() noexcept {
 
 bool JobQueue::use_credit() noexcept {
   auto& credits = shard_of_thread().credits;
-  // ORDER: relaxed throughout, credits are counted, nothing is read through them.
+  // ORDER: relaxed, credits are counted, nothing is read through them.
   std::int64_t n = credits.load(NORIA_RELAXED);
   while (n > 0) {
+    // ORDER: relaxed, as above.
     if (credits.compare_exchange_weak(n, n - 1, NORIA_RELAXED, NORIA_RELAXED)) return true;
   }
   return false;
