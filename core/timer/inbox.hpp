@@ -51,8 +51,8 @@ class Inbox {
     std::uint64_t earliest = earliest_ns_.load(NORIA_RELAXED);
     // ORDER: acq_rel, release gives the push to a publish that overwrites this. It writes even what
     // is there already: a mere look would leave such a publish without the push (B2).
-    while (!earliest_ns_.compare_exchange_weak(
-        earliest, deadline_ns < earliest ? deadline_ns : earliest, NORIA_ACQ_REL)) {
+    while (
+        !earliest_ns_.compare_exchange_weak(earliest, deadline_ns < earliest ? deadline_ns : earliest, NORIA_ACQ_REL)) {
     }
     return deadline_ns < earliest;
   }

@@ -107,7 +107,7 @@ bool Slots::open_next(std::uint64_t target) {
 
 std::uint64_t Slots::earliest() const {
   if (!slots_[kDue].empty()) return current_;
-  std::uint64_t tick = kNeverTick;
+  std::uint64_t tick = kNoTick;
   if (const Slot* slot = first()) tick = slot->min_tick;
   if (!slots_[kCascade].empty()) tick = std::min(tick, slots_[kCascade].min_tick);
   return tick;
@@ -116,7 +116,7 @@ std::uint64_t Slots::earliest() const {
 void Slots::settle(int budget) {
   for (const Slot* seen = nullptr; first() != nullptr && first() != seen;) {
     Slot* slot = const_cast<Slot*>(first());
-    std::uint64_t min_tick = kNeverTick;
+    std::uint64_t min_tick = kNoTick;
     for (TimerLink* link = slot->next; link != slot;) {
       if (budget-- == 0) return;
       Timer& timer = *static_cast<Timer*>(link);

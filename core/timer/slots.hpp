@@ -44,7 +44,7 @@ class Slots {
   // Opens the earliest slot if it begins at `target` or before, else moves current() to `target`.
   bool open_next(std::uint64_t target);
 
-  // Not later than the earliest tick; kNeverTick if empty. current() means that something is due.
+  // Not later than the earliest tick; kNoTick if empty. current() means that something is due.
   std::uint64_t earliest() const;
 
   // Makes earliest() exact where looking at `budget` timers is enough.

@@ -15,6 +15,7 @@ inline constexpr std::uint64_t kTickNs = kNsPerMs;
 inline constexpr std::uint64_t kLastWholeTick = kNever / kTickNs;
 inline constexpr std::uint64_t kLastTick = kLastWholeTick + 1;
 inline constexpr std::uint64_t kNeverTick = kLastWholeTick + 2;
+inline constexpr std::uint64_t kNoTick = UINT64_MAX;  // later than every deadline's
 
 // The first tick at which `deadline_ns` has passed.
 constexpr std::uint64_t deadline_tick(std::uint64_t deadline_ns) {

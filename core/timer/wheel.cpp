@@ -16,8 +16,10 @@ std::uint64_t placement_tick(std::uint64_t deadline_ns, std::uint64_t now_ns) {
   return deadline_ns <= now_ns ? std::min(tick, now_tick(now_ns)) : tick;
 }
 
-// The hint for a deadline, rounded up as its slot is.
-std::uint64_t hint_ns(std::uint64_t deadline_ns) { return tick_ns(deadline_tick(deadline_ns)); }
+// The hint for a deadline: when the slot opens that it belongs to.
+std::uint64_t hint_ns(std::uint64_t deadline_ns, std::uint64_t now_ns) {
+  return deadline_ns <= now_ns ? deadline_ns : tick_ns(deadline_tick(deadline_ns));
+}
 
 Reset too_late(const Timer& timer) { return timer.fired() ? Reset::kFired : Reset::kCancelled; }
 
@@ -66,7 +68,7 @@ Armed Wheel::arm(Timer& timer, std::uint64_t deadline_ns) {
   timer.word.arm(deadline_ns);
   slots_.place(timer, placement_tick(deadline_ns, now_ns_));
   count(1);
-  return inbox_.lower_locked(hint_ns(deadline_ns)) ? Armed::kEarliest : Armed::kLater;
+  return inbox_.lower_locked(hint_ns(deadline_ns, now_ns_)) ? Armed::kEarliest : Armed::kLater;
 }
 
 bool Wheel::cancel(Timer& timer, Wheel* mine) {
@@ -116,8 +118,7 @@ Reset Wheel::reset(Timer& timer, std::uint64_t deadline_ns, Wheel* mine) {
   std::uint64_t before_ns = timer.deadline_ns();
   // ORDER: relaxed, arm and reset are serialised by the caller.
   Wheel* wheel = timer.wheel.load(NORIA_RELAXED);
-  if (mine != nullptr && mine == wheel && deadline_ns < before_ns)
-    return mine->reset_mine(timer, deadline_ns);
+  if (mine != nullptr && mine == wheel && deadline_ns < before_ns) return mine->reset_mine(timer, deadline_ns);
   switch (timer.word.reset_remote(deadline_ns)) {
     case TimerWord::Remote::kTooLate:
       return too_late(timer);
@@ -132,7 +133,7 @@ Reset Wheel::reset(Timer& timer, std::uint64_t deadline_ns, Wheel* mine) {
     case TimerWord::Remote::kQueued:
       break;
   }
-  return wheel->inbox_.lower(hint_ns(deadline_ns)) ? Reset::kEarliest : Reset::kLater;
+  return wheel->inbox_.lower(hint_ns(deadline_ns, 0)) ? Reset::kEarliest : Reset::kLater;
 }
 
 Reset Wheel::reset_mine(Timer& timer, std::uint64_t deadline_ns) {
@@ -145,7 +146,7 @@ Reset Wheel::reset_mine(Timer& timer, std::uint64_t deadline_ns) {
     slots_.unlink(timer);
     slots_.place(timer, placement_tick(deadline_ns, now_ns_));
   }
-  return inbox_.lower_locked(hint_ns(deadline_ns)) ? Reset::kEarliest : Reset::kLater;
+  return inbox_.lower_locked(hint_ns(deadline_ns, now_ns_)) ? Reset::kEarliest : Reset::kLater;
 }
 
 Advanced Wheel::advance(std::uint64_t now_ns, Expired& out) {

@@ -102,8 +102,8 @@ class Wheel {
 
   alignas(kCacheLine) sync::Mutex lock_;
   bool closed_ NORIA_GUARDED_BY(lock_) = false;
-  Atomic<bool> stale_{false};    // the earliest timer was cancelled or reset: worth a closer look
-  Atomic<std::size_t> size_{0};  // written under lock_
+  Atomic<bool> stale_{false};                       // the earliest timer was cancelled or reset: worth a closer look
+  Atomic<std::size_t> size_{0};                     // written under lock_
   std::uint64_t now_ns_ NORIA_GUARDED_BY(lock_);    // the newest that it was told
   Timer* taken_ NORIA_GUARDED_BY(lock_) = nullptr;  // out of the inbox, not yet drained
   void* const host_;                                // immutable

@@ -66,7 +66,11 @@ class TimerWord {
   static constexpr Bits kQueued = 8;
   static constexpr Bits kHanded = 16;
   static constexpr Bits kFlags = kLinked | kQueued | kHanded;
+#if defined(NORIA_PLANT_WHEEL) && NORIA_PLANT_WHEEL == 4
+  static constexpr Bits kOneReset = 0;  // breaks W6
+#else
   static constexpr Bits kOneReset = 32;
+#endif
 
   static constexpr bool armed(Bits bits) { return (bits & kPhase) == kArmed; }
 
@@ -94,8 +98,7 @@ class TimerWord {
 
   void arm(std::uint64_t deadline_ns) {
     Bits bits = load();
-    NORIA_ASSERT((bits & kFlags) == 0 && !armed(bits),
-                 "a timer is armed when no wheel holds it (W2)");
+    NORIA_ASSERT((bits & kFlags) == 0 && !armed(bits), "a timer is armed when no wheel holds it (W2)");
     // ORDER: relaxed, published by the store below.
     deadline_ns_.store(deadline_ns, NORIA_RELAXED);
     // ORDER: release, publishes deadline and wheel to cancel and reset. A plain store does: without
@@ -168,8 +171,7 @@ class TimerWord {
       Bits next = queued ? bits & ~kLinked : (bits & ~(kPhase | kLinked)) | kFired | kHanded;
       // ORDER: acq_rel, acquire sees what the last reset or arm published; release keeps the
       // unlinking before it. Fails if a reset or cancel came in between (W1, W6).
-      if (bits_.compare_exchange_weak(bits, next, NORIA_ACQ_REL))
-        return queued ? Expiry::kGone : Expiry::kFire;
+      if (bits_.compare_exchange_weak(bits, next, NORIA_ACQ_REL)) return queued ? Expiry::kGone : Expiry::kFire;
     }
   }
 
