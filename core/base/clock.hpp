@@ -34,6 +34,12 @@ class Clock {
   // A clock on `now(data)`, or on CLOCK_MONOTONIC where `now` is null.
   explicit Clock(NowFn now = nullptr, void* data = nullptr) : now_(now), data_(data) {}
 
+  // Before anybody reads it.
+  void use(NowFn now, void* data) {
+    now_ = now;
+    data_ = data;
+  }
+
   std::uint64_t now_ns() const {
     // ORDER: acquire, pairs with the release in pause/advance, so that a reader that sees the
     // clock paused also sees the instant it stands at.
@@ -57,8 +63,8 @@ class Clock {
 
   std::uint64_t source_ns() const { return now_ != nullptr ? now_(data_) : monotonic_ns(); }
 
-  NowFn now_;   // immutable
-  void* data_;  // immutable
+  NowFn now_;   // immutable once read
+  void* data_;  // immutable once read
   Atomic<std::uint64_t> frozen_ns_{kRunning};
   Atomic<std::uint64_t> offset_ns_{0};  // modulo 2^64, added to the source's time
 };

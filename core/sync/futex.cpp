@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 #include "base/clock.hpp"
 
 namespace noria::sync {
@@ -22,6 +24,10 @@ void futex_wait(Atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64
 
 void futex_wake(Atomic<std::uint32_t>& word) noexcept {
   ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void futex_wake_all(Atomic<std::uint32_t>& word) noexcept {
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace noria::sync

@@ -12,5 +12,6 @@ void futex_wait(Atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64
 
 // Wakes one sleeper. The word's memory may be gone by now: only its address is used.
 void futex_wake(Atomic<std::uint32_t>& word) noexcept;
+void futex_wake_all(Atomic<std::uint32_t>& word) noexcept;
 
 }  // namespace noria::sync

@@ -22,15 +22,18 @@ struct Task;
 inline constexpr std::uint32_t kBudget = 128;  // operations that are READY in one poll
 
 struct Context {
-  runtime::Core* core = nullptr;     // current runtime: the worker's, or the one entered
-  sched::Worker* worker = nullptr;   // set on a worker (or on the thread that turns a current-thread runtime)
-  Slab* slab = nullptr;              // the worker's memory
-  Task* task = nullptr;              // being polled; nullptr outside a poll
-  std::uint32_t budget = kBudget;    // left in this poll
-  bool budgeted = false;             // inside a poll that has a budget
-  bool budget_spent = false;         // a PENDING of this poll came from the budget
-  bool blocking = false;             // inside block_on or block_in_place: may not block again
-  bool on_pool = false;              // a thread of the blocking pool
+  runtime::Core* core = nullptr;         // current runtime: the worker's, or the one entered
+  sched::Worker* worker = nullptr;       // set on a worker (or on the thread that turns a current-thread runtime)
+  Slab* slab = nullptr;                  // the worker's memory
+  runtime::Core* worker_core = nullptr;  // the worker's runtime: `core` may be another that was entered
+  Task* task = nullptr;                  // being polled; nullptr outside a poll
+  std::uint32_t budget = kBudget;        // left in this poll
+  bool budgeted = false;                 // inside a poll that has a budget
+  bool budget_spent = false;             // a PENDING of this poll came from the budget
+  runtime::Core* ending = nullptr;       // takes this runtime down, dropping its tasks
+  bool blocking = false;                 // inside block_on: may not block again
+  bool in_strand = false;                // polls a task of a strand
+  runtime::Core* pool_core = nullptr;    // a thread of this runtime's blocking pool
 };
 
 // initial-exec: the library is loaded at start or has room reserved; a call into __tls_get_addr would cost more

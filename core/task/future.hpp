@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#include "base/slab.hpp"
 #include "noria/future.h"
 #include "task/waker.hpp"
 
@@ -45,9 +46,12 @@ struct FutureOps {
 
 class Future {
  public:
-  Future(const FutureOps* ops, runtime::Core* core) : ops_(ops), core_(core) {
+  // The life word stays zero, and the future invisible to a shutdown walk, until publish_life(), which
+  // Core::make_future calls when the whole object is constructed.
+  Future(const FutureOps* ops, runtime::Core* core) : ops_(ops), core_(core) {}
+  void publish_life() {
     // ORDER: release, a shutdown walk that sees the word sees the rest.
-    life_.store(2 * kRef, NORIA_RELEASE);
+    life_.word().store(2 * kRef, NORIA_RELEASE);
   }
   Future(const Future&) = delete;
   Future& operator=(const Future&) = delete;
@@ -58,6 +62,7 @@ class Future {
   [[nodiscard]] std::int32_t take_result(void* out, std::size_t size);
   void drop();
   bool ready() const { return cell_.done(); }
+  bool consumed() const;  // the result was taken: for destroy
   // Valid once ready().
   std::int32_t status() const { return status_; }
 
@@ -68,7 +73,7 @@ class Future {
   // True: the caller decides how it ends, and must call finish().
   [[nodiscard]] bool claim() {
     // ORDER: acq_rel, the winner sees what the operation has done so far.
-    return (life_.fetch_or(kClaimed, NORIA_ACQ_REL) & kClaimed) == 0;
+    return (life_.word().fetch_or(kClaimed, NORIA_ACQ_REL) & kClaimed) == 0;
   }
   // Publishes the status, wakes the owner, gives the operation's reference back. `this` may be gone after it.
   void finish(std::int32_t status);
@@ -80,7 +85,7 @@ class Future {
   void publish(std::int32_t status);
   void ref() {
     // ORDER: relaxed, who has a reference may make another.
-    life_.fetch_add(kRef, NORIA_RELAXED);
+    life_.word().fetch_add(kRef, NORIA_RELAXED);
   }
   void release();
 
@@ -91,7 +96,7 @@ class Future {
   runtime::Core* core() const { return core_; }
   bool claimed() const {
     // ORDER: acquire, as claim.
-    return (life_.load(NORIA_ACQUIRE) & kClaimed) != 0;
+    return (life_.word().load(NORIA_ACQUIRE) & kClaimed) != 0;
   }
 
  protected:
@@ -104,11 +109,11 @@ class Future {
   static constexpr unsigned kRefShift = 8;
   static constexpr std::uint64_t kRef = std::uint64_t{1} << kRefShift;
 
-  Atomic<std::uint64_t> life_;  // first: the slab's life word
-  const FutureOps* ops_;        // immutable
-  runtime::Core* core_;         // immutable; outlives the future (its memory is a slot of the core's slabs)
+  LifeWord life_;         // first member: the slab reads it
+  const FutureOps* ops_;  // immutable
+  runtime::Core* core_;   // immutable; outlives the future (its memory is a slot of the core's slabs)
   WakerCell cell_;
-  std::int32_t status_ = 0;     // the winner of claim(), then the owner
+  std::int32_t status_ = 0;  // the winner of claim(), then the owner
 };
 
 }  // namespace noria::task

@@ -12,15 +12,15 @@ namespace noria::task {
 struct Task;
 
 enum class Hint : std::uint8_t {
-  kWake,    // somebody woke it: soon, on this worker
-  kSpawn,   // it is new
-  kRequeue, // its poll ended and it was woken meanwhile (yield, end of budget): behind what is ready
+  kWake,     // somebody woke it: soon, on this worker
+  kSpawn,    // it is new
+  kRequeue,  // its poll ended and it was woken meanwhile (yield, end of budget): behind what is ready
 };
 
 // Implemented by the multi-thread scheduler, by each worker for its local tasks, and by strands.
 class Home {
  public:
-  explicit Home(runtime::Core* core) : core(core) {}
+  explicit Home(runtime::Core* of) : core(of) {}
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
 
@@ -29,6 +29,9 @@ class Home {
 
   // A local task ended elsewhere than on its thread with an output to drop: brings it there. Others: not called.
   virtual void send_back(Task* task) = 0;
+
+  // A task that is `counted` was freed.
+  virtual void forget() = 0;
 
   // Whether the calling thread may poll and drop this home's tasks.
   virtual bool here() const = 0;

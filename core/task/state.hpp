@@ -17,7 +17,8 @@
 //             S3 an incomplete task holds one reference of its own ("self"), released at completion, so
 //                a queue needs none.
 //             S4 with a count of one and no INIT nobody but the running thread can reach the word: wakers,
-//                handles and join futures all count. The transitions below use plain stores then.
+//                handles and join futures all count. The transitions below use plain stores then. (A walk at
+//                shutdown reads any word, and writes idle ones only, which have no running thread.)
 //
 //   from                      to                        by                     order
 //   INIT                      NOTIFIED                  starter                release store
@@ -36,6 +37,9 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#ifndef NORIA_MODEL
+#include "base/slab.hpp"
+#endif
 
 namespace noria::task {
 
@@ -59,36 +63,36 @@ class StateWord {
   static constexpr unsigned kRefShift = 16;
   static constexpr std::uint64_t kRef = std::uint64_t{1} << kRefShift;
 
-  static constexpr std::uint64_t refs(std::uint64_t word) { return word >> kRefShift; }
+  static constexpr std::uint64_t refs(std::uint64_t of) { return of >> kRefShift; }
 
   std::uint64_t load() const {
     // ORDER: acquire, pairs with every releasing transition: who sees a state sees what led to it.
-    return word_.load(NORIA_ACQUIRE);
+    return word().load(NORIA_ACQUIRE);
   }
 
   // A word for a task that nobody else can see yet.
   void init(std::uint64_t bits, std::uint64_t count) {
     // ORDER: release, pairs with the acquire of a walk over the slab at shutdown.
-    word_.store(bits | count * kRef, NORIA_RELEASE);
+    word().store(bits | count * kRef, NORIA_RELEASE);
   }
 
   // INIT -> NOTIFIED. The caller owns the unstarted task and queues it after this.
   void start() {
     // ORDER: relaxed, the caller is the only one who knows the task.
-    std::uint64_t word = word_.load(NORIA_RELAXED);
+    std::uint64_t now = word().load(NORIA_RELAXED);
     // ORDER: release, publishes the constructed state to a shutdown walk.
-    word_.store((word & ~kInit) | kNotified | kJoinInterest, NORIA_RELEASE);
+    word().store((now & ~kInit) | kNotified | kJoinInterest, NORIA_RELEASE);
   }
 
   // Sets NOTIFIED. True: the caller must queue the task.
   [[nodiscard]] bool wake_by_ref() {
     // ORDER: acq_rel even where it changes nothing, see the table (P1).
 #ifdef NORIA_PLANT_STATE
-    std::uint64_t before = word_.load(NORIA_RELAXED);
+    std::uint64_t before = word().load(NORIA_RELAXED);
     if ((before & (kNotified | kRunning)) != 0) return false;  // the planted bug: a wake in a poll is lost
-    before = word_.fetch_or(kNotified, NORIA_ACQ_REL);
+    before = word().fetch_or(kNotified, NORIA_ACQ_REL);
 #else
-    std::uint64_t before = word_.fetch_or(kNotified, NORIA_ACQ_REL);
+    std::uint64_t before = word().fetch_or(kNotified, NORIA_ACQ_REL);
 #endif
     return (before & (kNotified | kRunning | kComplete | kInit)) == 0;
   }
@@ -96,13 +100,13 @@ class StateWord {
   // As wake_by_ref, and gives a reference back. `last`: it was the last one (the task is complete then).
   [[nodiscard]] bool wake_by_value(bool& last) {
     // ORDER: relaxed, the exchange below decides.
-    std::uint64_t word = word_.load(NORIA_RELAXED);
+    std::uint64_t now = word().load(NORIA_RELAXED);
     for (;;) {
-      std::uint64_t next = (word | kNotified) - kRef;
+      std::uint64_t next = (now | kNotified) - kRef;
       // ORDER: acq_rel as wake_by_ref, and as the release of a reference; relaxed on failure, retried.
-      if (word_.compare_exchange_weak(word, next, NORIA_ACQ_REL)) {
+      if (word().compare_exchange_weak(now, next, NORIA_ACQ_REL)) {
         last = refs(next) == 0;
-        return (word & (kNotified | kRunning | kComplete | kInit)) == 0;
+        return (now & (kNotified | kRunning | kComplete | kInit)) == 0;
       }
     }
   }
@@ -110,13 +114,13 @@ class StateWord {
   // The running task notifies itself: it will be queued when its poll ends.
   void notify_self() {
     // ORDER: acquire, pairs with the release of the reference that made the count one (S4).
-    std::uint64_t word = word_.load(NORIA_ACQUIRE);
-    if (refs(word) == 1) {
+    std::uint64_t now = word().load(NORIA_ACQUIRE);
+    if (refs(now) == 1) {
       // ORDER: relaxed, nobody else can reach the word (S4).
-      word_.store(word | kNotified, NORIA_RELAXED);
+      word().store(now | kNotified, NORIA_RELAXED);
     } else {
       // ORDER: acq_rel, as wake_by_ref.
-      word_.fetch_or(kNotified, NORIA_ACQ_REL);
+      word().fetch_or(kNotified, NORIA_ACQ_REL);
     }
   }
 
@@ -124,33 +128,33 @@ class StateWord {
   // poll, so that a wake during it is seen (P1).
   [[nodiscard]] ToRunning to_running() {
     // ORDER: acquire, pairs with whoever queued it and with the release that made the count one.
-    std::uint64_t word = word_.load(NORIA_ACQUIRE);
-    if (refs(word) == 1) {
+    std::uint64_t now = word().load(NORIA_ACQUIRE);
+    if (refs(now) == 1) {
       // ORDER: release for a shutdown walk that reads the word; nobody else can (S4).
-      word_.store(word + kRunning - kNotified, NORIA_RELEASE);
+      word().store(now + kRunning - kNotified, NORIA_RELEASE);
     } else {
       // ORDER: acq_rel, takes what wakers published; S1 makes the arithmetic exact.
-      word = word_.fetch_add(kRunning - kNotified, NORIA_ACQ_REL);
+      now = word().fetch_add(kRunning - kNotified, NORIA_ACQ_REL);
     }
-    return (word & kCancelled) != 0 ? ToRunning::kDrop : ToRunning::kPoll;
+    return (now & kCancelled) != 0 ? ToRunning::kDrop : ToRunning::kPoll;
   }
 
   // RUNNING -> idle after PENDING; kRequeue: it was woken meanwhile and the caller queues it; kDrop: it was
   // cancelled meanwhile, is still RUNNING, and the caller drops it.
   [[nodiscard]] ToIdle to_idle() {
     // ORDER: acquire, pairs with abort and with the release that made the count one.
-    std::uint64_t word = word_.load(NORIA_ACQUIRE);
-    if (refs(word) == 1) {
-      if ((word & kCancelled) != 0) return ToIdle::kDrop;
+    std::uint64_t now = word().load(NORIA_ACQUIRE);
+    if (refs(now) == 1) {
+      if ((now & kCancelled) != 0) return ToIdle::kDrop;
       // ORDER: release, publishes the poll's effects to the next one (another worker may steal it).
-      word_.store(word & ~kRunning, NORIA_RELEASE);
-      return (word & kNotified) != 0 ? ToIdle::kRequeue : ToIdle::kIdle;
+      word().store(now & ~kRunning, NORIA_RELEASE);
+      return (now & kNotified) != 0 ? ToIdle::kRequeue : ToIdle::kIdle;
     }
     for (;;) {
-      if ((word & kCancelled) != 0) return ToIdle::kDrop;
+      if ((now & kCancelled) != 0) return ToIdle::kDrop;
       // ORDER: acq_rel, publishes the poll's effects; acquires a wake's. Failure is retried.
-      if (word_.compare_exchange_weak(word, word & ~kRunning, NORIA_ACQ_REL))
-        return (word & kNotified) != 0 ? ToIdle::kRequeue : ToIdle::kIdle;
+      if (word().compare_exchange_weak(now, now & ~kRunning, NORIA_ACQ_REL))
+        return (now & kNotified) != 0 ? ToIdle::kRequeue : ToIdle::kIdle;
     }
   }
 
@@ -158,16 +162,16 @@ class StateWord {
   // Without `notify` the self reference is given back in the same step.
   [[nodiscard]] ToComplete to_complete(bool keep, bool& kept) {
     // ORDER: acquire, pairs with poll_join and detach, and with the release that made the count one.
-    std::uint64_t word = word_.load(NORIA_ACQUIRE);
+    std::uint64_t now = word().load(NORIA_ACQUIRE);
     kept = false;
-    if (refs(word) == 1 && (word & kJoinWaker) == 0) return {false, true};
+    if (refs(now) == 1 && (now & kJoinWaker) == 0) return {false, true};
     for (;;) {
-      bool output = keep && (word & kJoinInterest) != 0;
-      bool notify = (word & kJoinWaker) != 0 || (keep && !output);
-      std::uint64_t next = (word & ~kRunning) | kComplete | (output ? kOutput : 0);
+      bool output = keep && (now & kJoinInterest) != 0;
+      bool notify = (now & kJoinWaker) != 0 || (keep && !output);
+      std::uint64_t next = (now & ~kRunning) | kComplete | (output ? kOutput : 0);
       if (!notify) next -= kRef;
       // ORDER: acq_rel, publishes outcome and output to joiners. Failure is retried.
-      if (word_.compare_exchange_weak(word, next, NORIA_ACQ_REL)) {
+      if (word().compare_exchange_weak(now, next, NORIA_ACQ_REL)) {
         kept = output;
         return {notify, !notify && refs(next) == 0};
       }
@@ -177,66 +181,84 @@ class StateWord {
   // Sets CANCELLED. True: the caller must queue the task so that a worker drops it.
   [[nodiscard]] bool cancel() {
     // ORDER: acq_rel, as wake_by_ref; to_idle and to_running see the flag.
-    std::uint64_t before = word_.fetch_or(kCancelled | kNotified, NORIA_ACQ_REL);
+    std::uint64_t before = word().fetch_or(kCancelled | kNotified, NORIA_ACQ_REL);
     return (before & (kNotified | kRunning | kComplete | kInit)) == 0;
   }
 
-  enum class Claim { kClaimed, kBusy, kOver };
-  // idle -> RUNNING CANCELLED, by shutdown: the caller drops the task. kBusy: it runs, or is in a queue or on its
-  // way there; kOver: complete or never started.
+  enum class Claim { kClaimed, kQueued, kRuns, kOver };
+  // idle -> RUNNING CANCELLED, by shutdown: the caller drops the task. kQueued: it is in a queue or on its way
+  // there; kOver: complete or never started.
   [[nodiscard]] Claim claim_for_shutdown() {
     // ORDER: acquire, pairs with the transitions of workers.
-    std::uint64_t word = word_.load(NORIA_ACQUIRE);
+    std::uint64_t now = word().load(NORIA_ACQUIRE);
     for (;;) {
-      if ((word & (kComplete | kInit)) != 0 || refs(word) == 0) return Claim::kOver;
-      if ((word & (kRunning | kNotified)) != 0) return Claim::kBusy;
+      if ((now & (kComplete | kInit)) != 0 || refs(now) == 0) return Claim::kOver;
+      if ((now & kRunning) != 0) return Claim::kRuns;
+      if ((now & kNotified) != 0) return Claim::kQueued;
       // ORDER: acq_rel, takes the task over as a worker does. Failure is retried.
-      if (word_.compare_exchange_weak(word, word | kRunning | kCancelled, NORIA_ACQ_REL)) return Claim::kClaimed;
+      if (word().compare_exchange_weak(now, now | kRunning | kCancelled, NORIA_ACQ_REL)) return Claim::kClaimed;
     }
   }
 
   // Says that somebody wants to be told of completion; true if it is complete already.
   [[nodiscard]] bool ask_for_completion() {
     // ORDER: acq_rel, publishes the place in the join cell or list; acquires the outcome.
-    return (word_.fetch_or(kJoinWaker, NORIA_ACQ_REL) & kComplete) != 0;
+    return (word().fetch_or(kJoinWaker, NORIA_ACQ_REL) & kComplete) != 0;
   }
 
   // COMPLETE OUTPUT -> COMPLETE. True: the caller owns the output.
   [[nodiscard]] bool claim_output() {
     // ORDER: acq_rel, acquires the output from the worker that completed the task.
-    return (word_.fetch_and(~kOutput, NORIA_ACQ_REL) & kOutput) != 0;
+    return (word().fetch_and(~kOutput, NORIA_ACQ_REL) & kOutput) != 0;
+  }
+
+  // COMPLETE OUTPUT -> COMPLETE, by the ending thread of a local task. kQueued: the handle is gone and the output is on its way
+  // to this thread.
+  [[nodiscard]] Claim claim_output_for_shutdown() {
+    // ORDER: acquire, pairs with the handle's transitions.
+    std::uint64_t now = word().load(NORIA_ACQUIRE);
+    for (;;) {
+      if ((now & kOutput) == 0) return Claim::kOver;
+      if ((now & kJoinInterest) == 0) return Claim::kQueued;
+      // ORDER: acq_rel, as claim_output. Failure is retried.
+      if (word().compare_exchange_weak(now, now & ~kOutput, NORIA_ACQ_REL)) return Claim::kClaimed;
+    }
   }
 
   // The handle goes. True: an output was left and is the caller's to drop. The reference is still held.
   [[nodiscard]] bool release_interest() {
     // ORDER: acq_rel, acquires the output from the worker that completed the task.
-    return (word_.fetch_and(~(kJoinInterest | kOutput), NORIA_ACQ_REL) & kOutput) != 0;
+    return (word().fetch_and(~(kJoinInterest | kOutput), NORIA_ACQ_REL) & kOutput) != 0;
+  }
+
+  // The handle of a local task goes on a foreign thread. True: an output is left (OUTPUT stays set) and the caller
+  // brings the task, with its reference, to the thread that may drop it.
+  [[nodiscard]] bool send_back_output() {
+    // ORDER: acq_rel, as release_interest.
+    return (word().fetch_and(~kJoinInterest, NORIA_ACQ_REL) & kOutput) != 0;
   }
 
   void ref() {
     // ORDER: relaxed, who has a reference may make another; nothing is published by it.
-    word_.fetch_add(kRef, NORIA_RELAXED);
-  }
-
-  // A reference for a walker that holds none; false if the slot is dead.
-  [[nodiscard]] bool ref_if_live() {
-    // ORDER: acquire, pairs with init.
-    std::uint64_t word = word_.load(NORIA_ACQUIRE);
-    while (refs(word) != 0) {
-      // ORDER: acq_rel, as ref, from a reader who held nothing. Failure is retried.
-      if (word_.compare_exchange_weak(word, word + kRef, NORIA_ACQ_REL)) return true;
-    }
-    return false;
+    word().fetch_add(kRef, NORIA_RELAXED);
   }
 
   // True: it was the last reference.
   [[nodiscard]] bool unref() {
     // ORDER: acq_rel, what each holder did happens before the last one frees.
-    return refs(word_.fetch_sub(kRef, NORIA_ACQ_REL)) == 1;
+    return refs(word().fetch_sub(kRef, NORIA_ACQ_REL)) == 1;
   }
 
  private:
-  Atomic<std::uint64_t> word_{0};
+#ifdef NORIA_MODEL
+  Atomic<std::uint64_t>& word() { return cell_; }
+  const Atomic<std::uint64_t>& word() const { return cell_; }
+  Atomic<std::uint64_t> cell_{0};
+#else
+  Atomic<std::uint64_t>& word() { return cell_.word(); }
+  const Atomic<std::uint64_t>& word() const { return cell_.word(); }
+  LifeWord cell_;  // a task is a slot of a slab: the count keeps the word non-zero while it lives
+#endif
 };
 
 }  // namespace noria::task

@@ -29,8 +29,8 @@ struct alignas(kCacheLine) Task {
   std::int32_t error = 0;           // running thread, then whoever sees COMPLETE
   std::uint8_t outcome = NORIA_JOIN_DONE;
   std::uint8_t priority = 0;
-  bool local = false;               // immutable: poll and drop on the home's thread only
-  bool inherited = false;
+  bool local = false;    // immutable: poll and drop on the home's thread only
+  bool counted = false;  // immutable: the home counts it and is told when it is freed (a strand)
 
   WakerCell join;                 // poll_join's waker
   JoinFuture* joiners = nullptr;  // guarded by the join lock
@@ -42,9 +42,7 @@ struct alignas(kCacheLine) Task {
     const char* text = name != nullptr ? name : vtable_name();
     return text != nullptr ? text : "";
   }
-  const char* vtable_name() const {
-    return vtable->size >= sizeof(noria_task_vtable) ? vtable->name : nullptr;
-  }
+  const char* vtable_name() const { return vtable->size >= sizeof(noria_task_vtable) ? vtable->name : nullptr; }
   bool has_take() const { return vtable->take != nullptr; }
 };
 static_assert(offsetof(Task, join) == kCacheLine, "the header is one cache line");
@@ -65,6 +63,14 @@ void run(Task* task);
 // Drops a task that the caller has claimed (RUNNING): as aborted. Consumes the self reference.
 void drop_claimed(Task* task);
 
+// Drops a task that was just taken from a queue, as aborted; for shutdown.
+void drop_queued(Task* task);
+
+// One step of shutdown for a task met in a walk; whether it is complete, dropped now, or still queued or running somewhere.
+StateWord::Claim drop_for_shutdown(Task* task);
+// The same for a local task, on its own thread: its output goes too.
+StateWord::Claim drop_local_for_shutdown(Task* task);
+
 void wake_by_ref(Task* task);
 void abort(Task* task);
 void ref(Task* task);
@@ -74,5 +80,12 @@ void unref(Task* task);
 [[nodiscard]] std::int32_t poll_join(Task* task, const noria_cx* cx, noria_join_result* out);
 [[nodiscard]] std::int32_t take(Task* task, void* out);
 void detach(Task* task);
+[[nodiscard]] noria_join_result outcome_of(const Task* task);  // once it is COMPLETE
+
+// The last step of Home::send_back, on the task's own thread: drops the output and the reference.
+void finish_send_back(Task* task);
+
+// The end of the memory; the last reference is gone.
+void free_task(Task* task);
 
 }  // namespace noria::task

@@ -1,0 +1,244 @@
+#include "runtime/core.hpp"
+
+#include <cerrno>
+
+#include "base/allocator.hpp"
+#include "base/assert.hpp"
+#include "blocking/pool.hpp"
+#include "reactor/reactor.hpp"
+#include "runtime/driver.hpp"
+#include "runtime/fork.hpp"
+#include "sched/scheduler.hpp"
+#include "timer/wheel.hpp"
+
+namespace noria::runtime {
+
+using task::t_context;
+
+Core::Core() : fork_generation_(fork_generation()) {}
+
+Core::~Core() {
+  if (pool_ != nullptr) pool_->release();
+}
+
+std::int32_t Core::create(const noria_runtime_options* options, Core** out) {
+  void* memory = raw_alloc(sizeof(Core), alignof(Core));
+  if (memory == nullptr) return -ENOMEM;
+  auto* core = new (memory) Core;
+  std::int32_t error = read_options(options, core->options_);
+  if (error == NORIA_OK) error = core->build();
+  if (error != NORIA_OK) {
+    core->orphan();
+    return error;
+  }
+  *out = core;
+  return NORIA_OK;
+}
+
+std::int32_t Core::build() {
+  clock_.use(options_.clock_now, options_.clock_data);
+  if (options_.clock_paused) clock_.pause();
+  try {
+    std::vector<Slab*> worker_slabs;
+    if (std::int32_t error = build_slabs(worker_slabs); error != NORIA_OK) return error;
+    if (std::int32_t error = reactor::Reactor::create(options_.reactor, reactor_); error != NORIA_OK) return error;
+    driver_ = std::make_unique<EngineDriver>(*this);
+    for (std::uint32_t i = 0; i <= options_.workers; ++i) wheels_.push_back(std::make_unique<timer::Wheel>(now_ns()));
+    if (std::int32_t error = build_pool(); error != NORIA_OK) return error;
+    sched::Config config;
+    config.workers = options_.workers;
+    config.current_thread = options_.current_thread();
+    config.inject_interval = options_.inject_interval;
+    config.seed = options_.seed;
+    config.on_park = options_.on_worker_park;
+    config.on_unpark = options_.on_worker_unpark;
+    config.hook_data = options_.hook_data;
+    scheduler_ = std::make_unique<sched::Scheduler>(this, *driver_, config, worker_slabs);
+    threads_.reserve(options_.workers);
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  }
+  if (options_.current_thread()) {
+    scheduler_->worker(0).stand_by();  // until somebody turns it
+    return NORIA_OK;
+  }
+  return start_threads();
+}
+
+std::int32_t Core::build_slabs(std::vector<Slab*>& workers) {
+  slabs_.reserve(options_.workers + kGuests);
+  workers.reserve(options_.workers);
+  for (std::uint32_t i = 0; i < options_.workers + kGuests; ++i) {
+    Slab* slab = Slab::create(slab_ended, this);
+    if (slab == nullptr) return -ENOMEM;
+    slabs_.push_back(slab);
+    if (i < options_.workers) {
+      workers.push_back(slab);
+    } else {
+      guests_[i - options_.workers].slab = slab;
+    }
+  }
+  return NORIA_OK;
+}
+
+std::int32_t Core::build_pool() {
+  blocking::PoolOptions pool;
+  pool.max_threads[static_cast<std::size_t>(blocking::PoolClass::kFiles)] = options_.pool_file_threads;
+  pool.max_threads[static_cast<std::size_t>(blocking::PoolClass::kNames)] = options_.pool_name_threads;
+  pool.max_threads[static_cast<std::size_t>(blocking::PoolClass::kUser)] = options_.pool_user_threads;
+  if (options_.pool_queue_limit != NORIA_UNLIMITED) {
+    for (std::uint64_t& limit : pool.queue_limit) limit = options_.pool_queue_limit;
+  }
+  pool.keep_alive_ns = options_.pool_keep_alive_ns;
+  pool.on_thread_start = pool_thread_start;
+  pool.on_thread_stop = pool_thread_stop;
+  pool.hook_data = this;
+  std::string name = options_.name + "-pool";
+  pool.thread_name = name.c_str();
+  return blocking::Pool::create(pool, &pool_);
+}
+
+void* Core::alloc_guest(SlotKind kind, std::size_t size, std::size_t align) noexcept {
+  Guest& guest = guests_[sched::thread_number() % kGuests];
+  sync::MutexLock guard(guest.lock);
+  return guest.slab == nullptr ? nullptr : guest.slab->alloc(kind, size, align);
+}
+
+std::uint64_t Core::next_task_id() {
+  if (NORIA_LIKELY(t_context.worker_core == this)) return t_context.worker->next_task_id();
+  std::uint32_t number = sched::thread_number() % kGuests;
+  Guest& guest = guests_[number];
+  sync::MutexLock guard(guest.lock);
+  return (std::uint64_t{options_.workers + number + 1} << 40) + ++guest.ids;
+}
+
+std::int32_t Core::spawn(const noria_task_vtable* vtable, void* state, task::Task** out) {
+  return spawn_at(scheduler_.get(), false, vtable, state, out);
+}
+
+std::int32_t Core::spawn_at(task::Home* home, bool counted, const noria_task_vtable* vtable, void* state,
+                            task::Task** out) {
+  if (NORIA_UNLIKELY(closed())) return -NORIA_ESHUTDOWN;
+  void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
+  if (NORIA_UNLIKELY(slot == nullptr)) return -ENOMEM;
+  task::Task* task = task::construct(slot, vtable, state, home, next_task_id());
+  task->counted = counted;
+  using Word = task::StateWord;
+  if (out == nullptr) {
+    task->word.init(Word::kNotified, 1);
+  } else {
+    task->word.init(Word::kNotified | Word::kJoinInterest, 2);
+    *out = task;
+  }
+  home->schedule(task, task::Hint::kSpawn);
+  return NORIA_OK;
+}
+
+std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, task::Task** out) {
+  sched::Worker* worker = worker_here();
+  if (worker == nullptr) return -NORIA_EWRONGTHREAD;
+  if (closed()) return -NORIA_ESHUTDOWN;
+  void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
+  if (slot == nullptr) return -ENOMEM;
+  task::Task* task = task::construct(slot, vtable, state, worker, next_task_id());
+  task->local = true;
+  using Word = task::StateWord;
+  if (out == nullptr) {
+    task->word.init(Word::kNotified, 1);
+  } else {
+    task->word.init(Word::kNotified | Word::kJoinInterest, 2);
+    *out = task;
+  }
+  worker->push_local(task);
+  return NORIA_OK;
+}
+
+std::int32_t Core::create_task(task::Home* home, bool counted, const noria_task_vtable* vtable, std::size_t size,
+                               std::size_t align, void** state, task::Task** out) {
+  if (align == 0 || (align & (align - 1)) != 0 || align > NORIA_MAX_ALIGN) return -EINVAL;
+  if (size > SIZE_MAX / 2) return -ENOMEM;
+  if (closed()) return -NORIA_ESHUTDOWN;
+  std::size_t offset = (task::Task::kHeader + align - 1) & ~(align - 1);
+  void* slot = alloc(SlotKind::kTask, offset + size, align < kCacheLine ? kCacheLine : align);
+  if (slot == nullptr) return -ENOMEM;
+  void* room = static_cast<char*>(slot) + offset;
+  task::Task* task = task::construct(slot, vtable, room, home, next_task_id());
+  task->counted = counted;
+  task->word.init(task::StateWord::kInit | task::StateWord::kJoinInterest, 2);
+  *state = room;
+  *out = task;
+  return NORIA_OK;
+}
+
+std::int32_t Core::start(task::Task* task) {
+  if (closed()) return -NORIA_ESHUTDOWN;
+  task->word.start();
+  task->home->schedule(task, task::Hint::kSpawn);
+  return NORIA_OK;
+}
+
+task::Home* Core::home() { return scheduler_.get(); }
+
+sched::Worker* Core::worker_here() const { return t_context.worker_core == this ? t_context.worker : nullptr; }
+
+bool Core::timer_arm(timer::Timer& timer, std::uint64_t deadline_ns) {
+  sched::Worker* worker = worker_here();
+  timer::Wheel& wheel = *wheels_[worker != nullptr ? worker->index() : options_.workers];
+  timer::Armed armed = wheel.arm(timer, deadline_ns);
+  if (armed == timer::Armed::kEarliest && worker == nullptr) scheduler_->deadline_armed(wheel.next_deadline_ns());
+  return armed != timer::Armed::kClosed;
+}
+
+bool Core::timer_reset(timer::Timer& timer, std::uint64_t deadline_ns) {
+  sched::Worker* worker = worker_here();
+  timer::Wheel* mine = worker != nullptr ? wheels_[worker->index()].get() : nullptr;
+  switch (timer::Wheel::reset(timer, deadline_ns, mine)) {
+    case timer::Reset::kLater:
+      return true;
+    case timer::Reset::kEarliest:
+      scheduler_->deadline_armed(deadline_ns);
+      return true;
+    case timer::Reset::kFired:
+    case timer::Reset::kCancelled:
+      return false;
+  }
+  return false;
+}
+
+bool Core::timer_cancel(timer::Timer& timer) {
+  sched::Worker* worker = worker_here();
+  return timer::Wheel::cancel(timer, worker != nullptr ? wheels_[worker->index()].get() : nullptr);
+}
+
+void Core::clock_changed() { scheduler_->ring_poller(); }
+
+void Core::hold_clock() {
+  // ORDER: seq_cst, before whatever runs; pairs with clock_held.
+  clock_holds_.fetch_add(1, NORIA_SEQ_CST);
+}
+
+void Core::release_clock() {
+  // ORDER: seq_cst, after whatever ran; who sleeps with time paused looks again.
+  if (clock_holds_.fetch_sub(1, NORIA_SEQ_CST) == 1 && clock_.paused()) clock_changed();
+}
+
+std::uint64_t Core::live_tasks() {
+  std::uint64_t count = 0;
+  for (Slab* slab : slabs_) {
+    slab->for_each_live(SlotKind::kTask, [&count](void* slot) {
+      std::uint64_t word = static_cast<task::Task*>(slot)->word.load();
+      if (task::StateWord::refs(word) != 0 && (word & task::StateWord::kComplete) == 0) ++count;
+    });
+  }
+  return count;
+}
+
+std::uint64_t Core::armed_timers() const {
+  std::uint64_t sum = 0;
+  for (const auto& wheel : wheels_) sum += wheel->size();
+  return sum;
+}
+
+std::int32_t Core::fd() const { return reactor_->fd(); }
+
+}  // namespace noria::runtime

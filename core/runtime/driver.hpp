@@ -1,0 +1,30 @@
+// driver.hpp: the reactor, the wheels and the clock, as the schedulers see them.
+#pragma once
+
+#include "task/driver.hpp"
+
+namespace noria::runtime {
+
+class Core;
+
+class EngineDriver final : public task::Driver {
+ public:
+  explicit EngineDriver(Core& core) : core_(core) {}
+
+  void wait(std::uint64_t timeout_ns) override;
+  void interrupt() override;
+  bool has_sources() const override;
+  std::uint64_t now_ns() const override;
+  std::uint64_t next_deadline_ns(std::uint32_t wheel) const override;
+  bool due(std::uint32_t wheel, std::uint64_t now_ns) const override;
+  void fire_due(std::uint32_t wheel, std::uint64_t now_ns, bool owner) override;
+  bool jump(std::uint64_t deadline_ns) override;
+  bool would_jump() const override;
+
+ private:
+  std::uint64_t virtual_wait_ns(std::uint64_t timeout_ns) const;
+
+  Core& core_;
+};
+
+}  // namespace noria::runtime

@@ -1,0 +1,218 @@
+// shutdown.cpp: the end of a runtime.
+//
+//   kOpen -> kClosing   the first shutdown or last release: spawns are refused, workers and pool are told to stop
+//   kClosing -> kEnding one thread takes it down: waits for workers and jobs, drops every task, cancels every future
+//   kEnding -> kEnded   the report is written; whoever waits is woken
+//
+// The order of taking down: workers leave (each drops its local tasks on its own thread), pool threads leave, queues are emptied, tasks
+// and futures that stand in no queue are found by a walk over the slabs, wheels are cleared. A poll or job that outlasts the
+// time-out keeps its thread, and the thread its hold on the core; the last worker to leave sweeps once more.
+// No lock is held while any of this runs foreign code.
+#include <pthread.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/allocator.hpp"
+#include "blocking/pool.hpp"
+#include "runtime/core.hpp"
+#include "runtime/thread_waker.hpp"
+#include "sched/scheduler.hpp"
+#include "sync/futex.hpp"
+
+namespace noria::runtime {
+
+using task::t_context;
+
+namespace {
+
+// A poll or job that is just ending is not called stuck, however short the caller's time-out is.
+constexpr std::uint64_t kGraceNs = 50 * kNsPerMs;
+constexpr std::uint64_t kReaperPatienceNs = kNsPerSec;
+
+}  // namespace
+
+std::int32_t Core::shutdown(std::uint64_t timeout_ns, noria_shutdown_report* report) {
+  if (options_.current_thread()) return shutdown_current(timeout_ns, report);
+  bool first = close();
+  if (!inside()) return end(timeout_ns, report);
+  if (first) start_reaper();
+  return NORIA_PENDING;
+}
+
+// True: this call has closed it.
+bool Core::close() {
+  std::uint32_t open = kOpen;
+  // ORDER: acq_rel, pairs with closed().
+  if (!phase_.compare_exchange_strong(open, kClosing, NORIA_ACQ_REL)) return false;
+  scheduler_->stop();
+  for (std::size_t i = 0; i < blocking::kPoolClasses; ++i)
+    report_.jobs_dropped += pool_->metrics(static_cast<blocking::PoolClass>(i)).queued;
+  pool_->close();
+  sync::MutexLock guard(blocked_lock_);
+  for (ThreadWaker* waker = blocked_; waker != nullptr; waker = waker->next()) waker->notify();
+  return true;
+}
+
+std::int32_t Core::end(std::uint64_t timeout_ns, noria_shutdown_report* report) {
+  std::uint64_t deadline_ns = saturating_add(monotonic_ns(), timeout_ns > kGraceNs ? timeout_ns : kGraceNs);
+  std::uint32_t closing = kClosing;
+  // ORDER: acq_rel, one thread takes it down.
+  if (phase_.compare_exchange_strong(closing, kEnding, NORIA_ACQ_REL)) {
+    take_down(deadline_ns);
+    // ORDER: release, publishes the report.
+    phase_.store(kEnded, NORIA_RELEASE);
+    sync::futex_wake_all(phase_);
+    // ORDER: acquire, pairs with the last worker's end: it may have left after the wait and before kEnded was visible.
+    if (report_.timed_out != 0 && workers_left_.load(NORIA_ACQUIRE) == 0) sweep(true);
+  }
+  return wait_for_end(deadline_ns, report);
+}
+
+std::int32_t Core::wait_for_end(std::uint64_t deadline_ns, noria_shutdown_report* report) {
+  for (;;) {
+    // ORDER: acquire, pairs with the release of kEnded.
+    std::uint32_t phase = phase_.load(NORIA_ACQUIRE);
+    if (phase == kEnded) break;
+    std::uint64_t now_ns = monotonic_ns();
+    if (now_ns >= deadline_ns) return -ETIMEDOUT;
+    sync::futex_wait(phase_, phase, deadline_ns - now_ns);
+  }
+  if (report != nullptr) {
+    *report = report_;
+    report->size = sizeof *report;
+  }
+  return report_.timed_out != 0 ? -ETIMEDOUT : NORIA_OK;
+}
+
+void Core::take_down(std::uint64_t deadline_ns) {
+  Core* before = t_context.ending;
+  t_context.ending = this;
+  bool workers_left = wait_for_workers(deadline_ns);
+  bool jobs_left = pool_->wait_idle(deadline_ns);
+  if (!workers_left || !jobs_left) name_running();
+  sweep(workers_left);
+  join_threads(workers_left);
+  report_.timed_out = workers_left && jobs_left ? 0 : 1;
+  t_context.ending = before;
+}
+
+// False: at the deadline there were polls running. A worker that is merely on its way out is waited for.
+bool Core::wait_for_workers(std::uint64_t deadline_ns) {
+  for (;;) {
+    // ORDER: acquire, pairs with worker_ended.
+    std::uint32_t left = workers_left_.load(NORIA_ACQUIRE);
+    if (left == 0) return true;
+    std::uint64_t now_ns = monotonic_ns();
+    if (now_ns >= deadline_ns && polls_running() >= left) return false;
+    sync::futex_wait(workers_left_, left, now_ns < deadline_ns ? deadline_ns - now_ns : kNsPerMs);
+  }
+}
+
+std::uint32_t Core::polls_running() const {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < options_.workers; ++i) {
+    if (scheduler_->worker(i).running_name() != nullptr) ++count;
+  }
+  return count;
+}
+
+void Core::name_running() {
+  std::size_t used = 0;
+  auto add = [&](const char* name) {
+    int n = std::snprintf(report_.names + used, sizeof report_.names - used, "%s\n", name);
+    if (n > 0 && used + static_cast<std::size_t>(n) < sizeof report_.names) {
+      used += static_cast<std::size_t>(n);
+    } else {
+      report_.names[used] = '\0';
+    }
+  };
+  for (std::uint32_t i = 0; i < options_.workers; ++i) {
+    const char* name = scheduler_->worker(i).running_name();
+    if (name == nullptr) continue;
+    ++report_.polls_running;
+    add(name);
+  }
+  blocking::RunningJob jobs[16];
+  std::size_t count = pool_->running(jobs, 16);
+  report_.jobs_running = static_cast<std::uint32_t>(count);
+  for (std::size_t i = 0; i < count && i < 16; ++i) add(jobs[i].name);
+}
+
+void Core::join_threads(bool all_left) {
+  for (pthread_t thread : threads_) {
+    if (all_left && !::pthread_equal(thread, ::pthread_self())) {
+      ::pthread_join(thread, nullptr);
+    } else {
+      ::pthread_detach(thread);
+    }
+  }
+  threads_.clear();
+}
+
+void Core::start_reaper() {
+  add_holder();
+  pthread_t thread;
+  if (::pthread_create(&thread, nullptr, reap, this) == 0) {
+    ::pthread_detach(thread);
+    return;
+  }
+  // ORDER: release, pairs with worker_ended; the caller is a worker or job that has not ended yet.
+  last_worker_ends_.store(true, NORIA_RELEASE);
+  drop_holder();
+}
+
+void* Core::reap(void* data) {
+  auto* core = static_cast<Core*>(data);
+  (void)core->end(kReaperPatienceNs, nullptr);
+  core->drop_holder();
+  return nullptr;
+}
+
+// A current-thread runtime: nobody else may drive it meanwhile; inside of it, whoever drives ends it when he returns.
+std::int32_t Core::shutdown_current(std::uint64_t timeout_ns, noria_shutdown_report* report) {
+  if (inside()) {
+    close();
+    return NORIA_PENDING;
+  }
+  // ORDER: acq_rel, takes the worker over from whoever drove last.
+  if (driving_.exchange(true, NORIA_ACQ_REL)) return -NORIA_EWRONGTHREAD;
+  // ORDER: acquire, pairs with begin_driving.
+  std::uintptr_t owner = owner_.load(NORIA_ACQUIRE);
+  if (owner != 0 && owner != thread_token() && has_local_tasks()) {
+    // ORDER: release, gives the worker back.
+    driving_.store(false, NORIA_RELEASE);
+    return -NORIA_EWRONGTHREAD;
+  }
+  close();
+  end_worker_here();
+  std::int32_t result = end(timeout_ns, report);
+  // ORDER: release, as above.
+  driving_.store(false, NORIA_RELEASE);
+  return result;
+}
+
+// The calling thread drives the only worker, and is its last owner.
+void Core::end_worker_here() {
+  sched::Worker& worker = scheduler_->worker(0);
+  Core* before = t_context.core;
+  bool driven = worker_here() != nullptr;
+  if (!driven) worker.attach();
+  worker.drop_local_tasks();
+  if (!driven) worker.detach();
+  t_context.core = before;
+}
+
+bool Core::has_local_tasks() {
+  bool found = false;
+  slabs_[0]->for_each_live(SlotKind::kTask, [&](void* slot) {
+    auto* task = static_cast<task::Task*>(slot);
+    std::uint64_t word = task->word.load();
+    if (task->local && ((word & task::StateWord::kComplete) == 0 || (word & task::StateWord::kOutput) != 0))
+      found = true;
+  });
+  return found;
+}
+
+}  // namespace noria::runtime

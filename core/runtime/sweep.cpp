@@ -1,0 +1,88 @@
+// sweep.cpp: drops every task and cancels every future of a runtime whose workers have left (or are stuck in a poll).
+#include <sched.h>
+
+#include "runtime/core.hpp"
+#include "sched/scheduler.hpp"
+#include "timer/wheel.hpp"
+
+namespace noria::runtime {
+
+using task::t_context;
+using Claim = task::StateWord::Claim;
+
+namespace {
+constexpr int kRoundsBesideStuck = 64;
+}
+
+// A task that is notified and in no queue is about to be put there by the thread that notified it; the loop goes round until it has.
+// `alone`: no worker is left, so every task ends here. Else some may stand behind a poll that is stuck (in a strand's queue), and
+// are left to the sweep of the last worker.
+void Core::sweep(bool alone) {
+  Core* current = t_context.core;
+  Core* ending = t_context.ending;
+  t_context.core = this;
+  t_context.ending = this;
+  for (int round = 0; alone || round < kRoundsBesideStuck; ++round) {
+    sweep_queues();
+    if (sweep_tasks() == 0) break;
+    ::sched_yield();
+  }
+  sweep_futures();
+  sweep_wheels();
+  t_context.core = current;
+  t_context.ending = ending;
+}
+
+void Core::sweep_queues() {
+  for (;;) {
+    task::Queue queue = scheduler_->inject().pop(0, SIZE_MAX);
+    for (std::uint32_t i = 0; i < options_.workers; ++i) scheduler_->worker(i).take_all(queue);
+    if (queue.empty()) return;
+    while (task::Task* task = queue.pop()) {
+      ++report_.tasks_dropped;
+      task::drop_queued(task);
+    }
+  }
+}
+
+// How many are still queued or on their way into a queue.
+std::uint32_t Core::sweep_tasks() {
+  std::uint32_t queued = 0;
+  for (Slab* slab : slabs_) {
+    slab->for_each_live(SlotKind::kTask, [&](void* slot) {
+      auto* task = static_cast<task::Task*>(slot);
+      if (task->local) return;  // dropped by its own worker, which has left or will
+      Claim claim = task::drop_for_shutdown(task);
+      if (claim == Claim::kClaimed) ++report_.tasks_dropped;
+      if (claim == Claim::kQueued) ++queued;
+    });
+  }
+  return queued;
+}
+
+void Core::sweep_futures() {
+  for (Slab* slab : slabs_) {
+    slab->for_each_live(SlotKind::kFuture, [&](void* slot) {
+      auto* future = static_cast<task::Future*>(slot);
+      if (!future->ref_if_live()) return;
+      if (!future->ready()) {
+        ++report_.futures_cancelled;
+        future->cancel();
+      }
+      future->release();
+    });
+  }
+}
+
+void Core::sweep_wheels() {
+  for (const auto& wheel : wheels_) {
+    for (bool more = true; more;) {
+      timer::Expired expired;
+      more = wheel->clear(expired);
+      expired.run();
+      if (more) ::sched_yield();
+    }
+  }
+}
+
+}  // namespace noria::runtime

@@ -1,0 +1,110 @@
+// threads.cpp: the threads of the workers and what pool threads do for the runtime.
+#include <pthread.h>
+#include <sched.h>
+
+#include <cstdio>
+
+#include "blocking/pool.hpp"
+#include "runtime/core.hpp"
+#include "sched/scheduler.hpp"
+#include "sync/futex.hpp"
+
+namespace noria::runtime {
+
+using task::t_context;
+
+std::int32_t Core::start_threads() {
+  // ORDER: relaxed, published by pthread_create.
+  workers_left_.store(options_.workers, NORIA_RELAXED);
+  for (std::uint32_t i = 0; i < options_.workers; ++i) {
+    add_holder();
+    pthread_t thread;
+    int error = ::pthread_create(&thread, nullptr, thread_main, &scheduler_->worker(i));
+    if (error != 0) {
+      // ORDER: relaxed, this thread holds the users' part.
+      holders_.fetch_sub(1, NORIA_RELAXED);
+      stop_started(i);
+      return -error;
+    }
+    threads_.push_back(thread);
+  }
+  return NORIA_OK;
+}
+
+// Not all threads could be made: those that were leave again.
+void Core::stop_started(std::uint32_t count) {
+  // ORDER: relaxed, nobody else knows the runtime yet.
+  phase_.store(kEnded, NORIA_RELAXED);
+  scheduler_->stop();
+  for (std::uint32_t i = 0; i < count; ++i) ::pthread_join(threads_[i], nullptr);
+  pool_->close();
+}
+
+void* Core::thread_main(void* data) {
+  auto& worker = *static_cast<sched::Worker*>(data);
+  Core* core = worker.core;
+  const Options& options = core->options_;
+  char name[16];
+  std::snprintf(name, sizeof name, "%.10s-%u", options.name.c_str(), worker.index());
+  ::pthread_setname_np(::pthread_self(), name);
+  if (!options.affinity.empty()) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(options.affinity[worker.index() % options.affinity.size()], &set);
+    ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set);
+  }
+  if (options.on_thread_start != nullptr) options.on_thread_start(options.hook_data);
+  core->run_worker(worker);
+  if (options.on_thread_stop != nullptr) options.on_thread_stop(options.hook_data);
+  t_context.core = nullptr;
+  core->drop_holder();
+  return nullptr;
+}
+
+// The new owner of a worker whose thread is in block_in_place.
+void Core::run_worker_on_pool(void* data) {
+  auto& worker = *static_cast<sched::Worker*>(data);
+  Core* core = worker.core;
+  core->run_worker(worker);
+  t_context.core = core;
+}
+
+// Until the runtime stops, or until the worker has passed to another thread.
+void Core::run_worker(sched::Worker& worker) {
+  worker.attach();
+  worker.loop();
+  if (t_context.worker != &worker) return;
+  worker_ended(worker);
+}
+
+void Core::worker_ended(sched::Worker& worker) {
+  worker.drop_local_tasks();
+  worker.detach();
+  // ORDER: acq_rel, what the worker did happens before the sweep.
+  bool last = workers_left_.fetch_sub(1, NORIA_ACQ_REL) == 1;
+  sync::futex_wake(workers_left_);
+  if (!last) return;
+  // ORDER: acquire, pairs with start_reaper.
+  if (last_worker_ends_.load(NORIA_ACQUIRE)) (void)end(0, nullptr);
+  // The shutdown did not wait for this worker: what it still held is swept now.
+  // ORDER: acquire, pairs with the end of the shutdown.
+  if (phase_.load(NORIA_ACQUIRE) == kEnded) sweep(true);
+}
+
+void Core::pool_thread_start(void* data) {
+  auto* core = static_cast<Core*>(data);
+  core->add_holder();
+  t_context.core = core;
+  t_context.pool_core = core;
+  if (core->options_.on_thread_start != nullptr) core->options_.on_thread_start(core->options_.hook_data);
+}
+
+void Core::pool_thread_stop(void* data) {
+  auto* core = static_cast<Core*>(data);
+  if (core->options_.on_thread_stop != nullptr) core->options_.on_thread_stop(core->options_.hook_data);
+  t_context.core = nullptr;
+  t_context.pool_core = nullptr;
+  core->drop_holder();
+}
+
+}  // namespace noria::runtime

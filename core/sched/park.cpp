@@ -1,0 +1,174 @@
+// park.cpp: how a worker sleeps: announces it, looks once more, and sleeps as the poller in the reactor or in a futex.
+//
+// Order: the part (poller or not) is taken, ParkState::prepare, IdleWord::park, the last look at the queues, then sleep. Whoever brings work
+// does it the other way round (idle_word.hpp). The poller publishes the instant it will wake at before it reads the deadlines of the
+// sleepers; a sleeper that parks, or a guest that arms, reads it after its own is visible (G2).
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/sleep.hpp"
+#include "sched/worker.hpp"
+#include "sync/futex.hpp"
+
+namespace noria::sched {
+
+using sync::IdleWord;
+using sync::ParkState;
+
+void Worker::park(std::uint64_t limit_ns) {
+  Sleep sleep;
+  sleep.limit_ns = limit_ns;
+  begin_sleep(sleep);
+  if (sleep.poller) {
+    sleep_in_reactor(sleep);
+  } else if (!must_stay_awake()) {
+    sleep_in_futex(sleep);
+  }
+  end_sleep(sleep);
+}
+
+void Worker::begin_sleep(Sleep& sleep) {
+  const Config& config = scheduler_.config();
+  if (config.on_park != nullptr) config.on_park(config.hook_data);
+  counters_.parks.add(1);
+  counters_.busy_ns.add(monotonic_ns() - awake_since_ns_);
+  slab_->collect();
+  sleep.poller = scheduler_.take_poller(index_);
+  // ORDER: release, before prepare(); pairs with in_reactor().
+  in_reactor_.store(sleep.poller, NORIA_RELEASE);
+  park_state_.prepare();
+  IdleWord& idle = scheduler_.idle();
+  idle.park(searching_);
+  searching_ = false;
+  if (scheduler_.workers() > 1) {
+    sleep.sentry = idle.take_sentry(index_, sleep.poller ? IdleWord::kNobody : scheduler_.poller());
+    if (sleep.sentry) snapshot_others();
+  }
+}
+
+// The last look. A worker that is no poller also sees to it that the poller knows of its deadlines.
+bool Worker::must_stay_awake() const {
+  if (has_ready() || !scheduler_.inject().empty() || scheduler_.stopping()) return true;
+  scheduler_.deadline_armed(scheduler_.driver().next_deadline_ns(index_));
+  return false;
+}
+
+std::uint64_t Worker::nearest_deadline(std::uint64_t limit_ns) const {
+  std::uint64_t nearest_ns = limit_ns;
+  for (std::uint32_t i = 0; i <= scheduler_.workers(); ++i) {
+    // An awake worker looks after its own wheel; if it is stuck, the sentry's tick does.
+    if (i < scheduler_.workers() && !scheduler_.worker(i).park_state().parked()) continue;
+    std::uint64_t deadline_ns = scheduler_.driver().next_deadline_ns(i);
+    if (deadline_ns < nearest_ns) nearest_ns = deadline_ns;
+  }
+  return nearest_ns;
+}
+
+void Worker::fire_for_sleepers(std::uint64_t now_ns) {
+  task::Driver& driver = scheduler_.driver();
+  for (std::uint32_t i = 0; i <= scheduler_.workers(); ++i) {
+    bool own = i == index_;
+    if (!own && i < scheduler_.workers() && !scheduler_.worker(i).park_state().parked()) continue;
+    if (driver.next_deadline_ns(i) <= now_ns) driver.fire_due(i, now_ns, own);
+  }
+}
+
+void Worker::sleep_in_reactor(Sleep& sleep) {
+  task::Driver& driver = scheduler_.driver();
+  while (!must_stay_awake() && park_state_.load() != ParkState::kNotified) {
+    // Published first; a deadline that is armed after the read below rings.
+    scheduler_.set_sleep_deadline(kNever);
+    std::uint64_t deadline_ns = nearest_deadline(sleep.limit_ns);
+    scheduler_.set_sleep_deadline(deadline_ns);
+    std::uint64_t now_ns = driver.now_ns();
+    bool all_parked = scheduler_.idle().view().awake() == 0;
+    if (all_parked && deadline_ns > now_ns && driver.would_jump()) {
+      driver.wait(0);  // what the reactor has ready comes before time moves
+      if (!has_ready() && scheduler_.inject().empty() && deadline_ns != kNever && driver.jump(deadline_ns)) {
+        now_ns = driver.now_ns();
+      } else if (!has_ready()) {
+        driver.wait(sleep.timeout_ns(kNever));
+      }
+    } else {
+      std::uint64_t timeout_ns = deadline_ns == kNever ? kNever : deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+      driver.wait(sleep.timeout_ns(timeout_ns));
+      now_ns = driver.now_ns();
+    }
+    scheduler_.set_sleep_deadline(0);
+    park_state_.hush();
+    fire_for_sleepers(now_ns);
+    if (now_ns >= sleep.limit_ns) break;
+    if (sleep.sentry && !has_ready() && tick(sleep)) break;
+  }
+}
+
+void Worker::sleep_in_futex(Sleep& sleep) {
+  for (;;) {
+    sync::futex_wait(park_state_.word(), ParkState::kParked, sleep.timeout_ns(kNever));
+    std::uint32_t state = park_state_.load();
+    if (state == ParkState::kNotified) return;
+    if (state == ParkState::kBell) {
+      park_state_.hush();
+      sleep.asleep = false;
+      sleep.quiet_ticks = 0;
+      if (!sleep.sentry) sleep.sentry = scheduler_.idle().take_sentry(index_, scheduler_.poller());
+      if (sleep.sentry) snapshot_others();
+      continue;
+    }
+    if (sleep.sentry && tick(sleep)) return;
+  }
+}
+
+void Worker::end_sleep(Sleep& sleep) {
+  IdleWord& idle = scheduler_.idle();
+  // A waker that has notified has counted this worker as searching already; else it counts itself (P1 of parker.hpp).
+  if (park_state_.finish() == ParkState::kNotified) {
+    searching_ = true;
+  } else {
+    std::uint32_t bell;
+    searching_ = acting_;
+    idle.unpark(searching_, bell);
+    if (bell != IdleWord::kNobody && bell != index_) scheduler_.ring(bell);
+  }
+  if (sleep.poller) {
+    // ORDER: relaxed, read after a successful notify only.
+    in_reactor_.store(false, NORIA_RELAXED);
+    scheduler_.leave_poller();
+  }
+  if (sleep.sentry && idle.leave_sentry(index_)) hand_over_sentry();
+  awake_since_ns_ = monotonic_ns();
+  const Config& config = scheduler_.config();
+  if (config.on_unpark != nullptr) config.on_unpark(config.hook_data);
+}
+
+// Whoever is parked still takes the part over when it hears the bell.
+void Worker::hand_over_sentry() {
+  for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) {
+    if (i == index_ || !scheduler_.worker(i).park_state().parked()) continue;
+    scheduler_.ring(i);
+    return;
+  }
+}
+
+void Worker::look_at_driver() {
+  until_driver_ = kDriverInterval;
+  task::Driver& driver = scheduler_.driver();
+  std::uint64_t now_ns = driver.now_ns();
+  if (driver.due(index_, now_ns)) driver.fire_due(index_, now_ns, true);
+  if (!scheduler_.take_poller(index_)) return;
+  if (driver.has_sources()) driver.wait(0);
+  fire_for_sleepers(now_ns);
+  scheduler_.leave_poller();
+}
+
+void Worker::stand_by() {
+  Sleep sleep;
+  begin_sleep(sleep);
+}
+
+void Worker::take_up() {
+  Sleep sleep;
+  sleep.poller = true;
+  end_sleep(sleep);
+}
+
+}  // namespace noria::sched

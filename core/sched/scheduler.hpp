@@ -1,0 +1,100 @@
+// scheduler.hpp: what the workers of one runtime share: inject queue, idle word, poller's part, and the wakes between them.
+// Threads:    any, unless a line says otherwise.
+// Invariants: see idle_word.hpp (I1-I4). G1 the poller's part is held by one worker at a time; only it calls Driver::wait. G2 sleep_deadline_
+//             is what the sleeping poller will wake for: whoever arms an earlier deadline that nobody awake looks after rings it.
+// Lifetime:   owned by the runtime's core, with its workers; outlives their threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/slab.hpp"
+#include "sched/worker.hpp"
+#include "sync/idle_word.hpp"
+#include "task/driver.hpp"
+#include "task/home.hpp"
+#include "task/inject.hpp"
+
+namespace noria::sched {
+
+struct Config {
+  std::uint32_t workers = 1;
+  bool current_thread = false;
+  std::uint32_t inject_interval = 61;
+  std::uint64_t seed = 0;
+  void (*on_park)(void*) = nullptr;
+  void (*on_unpark)(void*) = nullptr;
+  void* hook_data = nullptr;
+};
+
+class Scheduler final : public task::Home {
+ public:
+  // How much queued work, in estimated poll time, is worth the wake of another worker: about ten wakes across CPUs.
+  static constexpr std::uint64_t kBacklogNs = 500'000;
+  static constexpr std::uint64_t kSentryTickNs = 2'000'000;
+  static constexpr std::uint32_t kQuietTicks = 8;  // with all parked, before the sentry sleeps too
+
+  // `slabs`: one for each worker.
+  Scheduler(runtime::Core* core, task::Driver& driver, const Config& config, const std::vector<Slab*>& slabs);
+
+  // --- Home of the tasks that any worker may poll
+  void schedule(task::Task* task, task::Hint hint) override;
+  void send_back(task::Task* task) override;
+  void forget() override {}
+  bool here() const override { return true; }
+
+  Worker& worker(std::uint32_t index) { return *workers_[index]; }
+  std::uint32_t workers() const { return config_.workers; }
+  const Config& config() const { return config_; }
+  task::Driver& driver() { return driver_; }
+  task::Inject& inject() { return inject_; }
+  sync::IdleWord& idle() { return idle_; }
+
+  // Wakes a worker for something that was pushed from outside, if none is awake.
+  void ensure_awake();
+  // One more worker for a backlog that is worth it, unless somebody searches already. `from` counts it.
+  void wake_for_backlog(Worker& from);
+  // Wakes this worker in any case.
+  void wake_worker(std::uint32_t index);
+  // Lets the one who sleeps in the reactor look at the deadlines again.
+  void ring_poller();
+  // A deadline was armed that no awake worker looks after.
+  void deadline_armed(std::uint64_t deadline_ns);
+  void ring(std::uint32_t worker);
+
+  // --- the poller's part
+  [[nodiscard]] bool take_poller(std::uint32_t worker);
+  void leave_poller();
+  std::uint32_t poller() const {
+    // ORDER: seq_cst, after a push or an arm; pairs with take_poller.
+    return poller_.load(NORIA_SEQ_CST);
+  }
+  // ORDER: seq_cst, before the poller's last look at the deadlines; pairs with deadline_armed.
+  void set_sleep_deadline(std::uint64_t deadline_ns) { sleep_deadline_ns_.store(deadline_ns, NORIA_SEQ_CST); }
+  // ORDER: seq_cst, as set_sleep_deadline.
+  std::uint64_t sleep_deadline() const { return sleep_deadline_ns_.load(NORIA_SEQ_CST); }
+
+  // --- the end
+  void stop();
+  // ORDER: seq_cst, read after prepare(): a worker that sleeps is seen by stop().
+  bool stopping() const { return stopping_.load(NORIA_SEQ_CST); }
+
+ private:
+  bool notify(std::uint32_t index);
+  bool notify_one(bool poller_first);
+
+  task::Driver& driver_;
+  const Config config_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  task::Inject inject_;
+  alignas(kCacheLine) sync::IdleWord idle_;
+  alignas(kCacheLine) Atomic<std::uint32_t> poller_{sync::IdleWord::kNobody};
+  Atomic<std::uint64_t> sleep_deadline_ns_{0};
+  Atomic<bool> stopping_{false};
+};
+
+// A number that differs between threads: spreads them over shards.
+std::uint32_t thread_number();
+
+}  // namespace noria::sched

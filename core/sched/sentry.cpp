@@ -1,0 +1,87 @@
+// sentry.cpp: one of the idle workers watches the awake ones (P4).
+//
+// Every tick it compares each awake worker's count of polls with what it saw before. A count that stands still is a poll that runs
+// long: if there is anything that the stuck worker keeps from others (its queue and LIFO slot, its wheel, the inject queue, a reactor
+// that nobody polls), the sentry gets up and does it. A count that moves slowly over a long queue is a backlog; it is shared then.
+// When a tick finds all parked several times in a row the sentry sleeps without end, and whoever wakes first rings it (I3, I4).
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/sleep.hpp"
+#include "sched/worker.hpp"
+
+namespace noria::sched {
+
+using sync::IdleWord;
+
+bool Worker::tick(Sleep& sleep) {
+  IdleWord& idle = scheduler_.idle();
+  IdleWord::View now = idle.view();
+  if (now.sentry() != index_) {
+    sleep.sentry = false;  // another sleeper has taken the part over from the poller
+    return false;
+  }
+  if (sleep.asleep) {
+    if (now.sentry_asleep()) return false;
+    sleep.asleep = false;
+    snapshot_others();
+    return false;
+  }
+  if (now.awake() == 0) {
+    if (++sleep.quiet_ticks >= Scheduler::kQuietTicks && idle.sentry_sleeps(index_)) sleep.asleep = true;
+    return false;
+  }
+  sleep.quiet_ticks = 0;
+  if (!must_act()) return false;
+  acting_ = true;
+  counters_.sentry_acts.add(1);
+  return true;
+}
+
+void Worker::snapshot_others() {
+  for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) seen_polls_[i] = scheduler_.worker(i).counters().polls.get();
+}
+
+bool Worker::must_act() {
+  std::uint64_t now_ns = scheduler_.driver().now_ns();
+  bool act = false;
+  for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) {
+    Worker& worker = scheduler_.worker(i);
+    std::uint64_t polls = worker.counters().polls.get();
+    std::uint64_t moved = polls - seen_polls_[i];
+    seen_polls_[i] = polls;
+    if (i == index_ || worker.park_state().parked()) continue;
+    if (moved == 0) {
+      act = act || stuck_worker_needs_help(worker, now_ns);
+    } else {
+      std::uint64_t queued = worker.queue_depth() + scheduler_.inject().size(i);
+      act = act || queued * (Scheduler::kSentryTickNs / moved) > Scheduler::kBacklogNs;
+    }
+  }
+  return act;
+}
+
+bool Worker::stuck_worker_needs_help(Worker& worker, std::uint64_t now_ns) {
+  if (worker.queue_depth() != 0 || !scheduler_.inject().empty()) return true;
+  task::Driver& driver = scheduler_.driver();
+  if (driver.next_deadline_ns(worker.index()) <= now_ns) return true;
+  if (scheduler_.poller() != IdleWord::kNobody) return false;
+  if (driver.has_sources()) return true;
+  for (std::uint32_t i = 0; i <= scheduler_.workers(); ++i) {
+    if (driver.next_deadline_ns(i) <= now_ns) return true;
+  }
+  return false;
+}
+
+// Everything that a stuck worker may keep from others; what comes of it lands in this worker's queues.
+void Worker::serve_the_stuck() {
+  task::Driver& driver = scheduler_.driver();
+  std::uint64_t now_ns = driver.now_ns();
+  for (std::uint32_t i = 0; i <= scheduler_.workers(); ++i) {
+    if (driver.next_deadline_ns(i) <= now_ns) driver.fire_due(i, now_ns, i == index_);
+  }
+  if (!scheduler_.take_poller(index_)) return;
+  driver.wait(0);
+  scheduler_.leave_poller();
+}
+
+}  // namespace noria::sched

@@ -1,0 +1,276 @@
+#include "sched/worker.hpp"
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "task/context.hpp"
+
+namespace noria::sched {
+
+using task::Hint;
+using task::t_context;
+using task::Task;
+
+Worker::Worker(Scheduler& scheduler, std::uint32_t index, Slab* slab, std::uint64_t seed)
+    : Home(scheduler.core),
+      scheduler_(scheduler),
+      index_(index),
+      slab_(slab),
+      random_(seed * 0x9E3779B97F4A7C15u + 0x2545F4914F6CDD1Du),
+      until_inject_(scheduler.config().inject_interval),
+      seen_polls_(new std::uint64_t[scheduler.config().workers]()) {}
+
+void Worker::attach() {
+  t_context.core = core;
+  t_context.worker_core = core;
+  t_context.worker = this;
+  t_context.slab = slab_;
+  Slab::set_current(slab_);
+  awake_since_ns_ = monotonic_ns();
+}
+
+void Worker::detach() {
+  counters_.busy_ns.add(monotonic_ns() - awake_since_ns_);
+  t_context.core = nullptr;
+  t_context.worker_core = nullptr;
+  t_context.worker = nullptr;
+  t_context.slab = nullptr;
+  Slab::set_current(nullptr);
+}
+
+void Worker::loop() {
+  while (!scheduler_.stopping()) {
+    Task* task = next();
+    if (task == nullptr) task = search();
+    if (task == nullptr) {
+      park(kNever);
+      continue;
+    }
+    execute(task);
+    if (NORIA_UNLIKELY(t_context.worker != this)) return;
+  }
+}
+
+std::uint32_t Worker::run_ready(std::uint32_t most) {
+  for (std::uint32_t i = 0; i < most; ++i) {
+    Task* task = next();
+    if (task == nullptr) return i;
+    execute(task);
+  }
+  return most;
+}
+
+void Worker::execute(Task* task) {
+  counters_.polls.add(1);
+  // ORDER: relaxed, read for reports only.
+  running_name_.store(task->display_name(), NORIA_RELAXED);
+  if (NORIA_UNLIKELY(--until_sample_ == 0)) {
+    execute_timed(task);
+  } else {
+    task::run(task);
+  }
+  if (NORIA_UNLIKELY(t_context.worker != this)) return;
+  // ORDER: relaxed, as above.
+  running_name_.store(nullptr, NORIA_RELAXED);
+  if (NORIA_UNLIKELY(--until_driver_ == 0)) look_at_driver();
+}
+
+void Worker::execute_timed(Task* task) {
+  until_sample_ = kSampleInterval;
+  std::uint64_t begin_ns = monotonic_ns();
+  task::run(task);
+  if (t_context.worker == this) count_poll_time(monotonic_ns() - begin_ns);
+}
+
+void Worker::count_poll_time(std::uint64_t elapsed_ns) {
+  counters_.poll_time[WorkerCounters::bucket(elapsed_ns)].add(1);
+  // One poll that was stuck must not make every short queue look worth a wake for long.
+  std::uint64_t sample_ns = elapsed_ns < kNsPerMs ? elapsed_ns : kNsPerMs;
+  mean_poll_ns_ = (3 * mean_poll_ns_ + sample_ns) / 4 + 1;
+  std::uint64_t length = Scheduler::kBacklogNs / mean_poll_ns_;
+  wake_length_ = length < 2 ? 2 : static_cast<std::uint32_t>(length < 1'000'000 ? length : 1'000'000);
+}
+
+void Worker::push(Task* task, Hint hint) {
+  // ORDER: relaxed, only the owner makes the slot non-null.
+  bool slot_free = hint != Hint::kRequeue && lifo_.load(NORIA_RELAXED) == nullptr;
+  if (slot_free) {
+    // ORDER: release, publishes the task to a thief of the slot.
+    lifo_.store(task, NORIA_RELEASE);
+    return;
+  }
+  if (hint == Hint::kWake) {
+    // ORDER: acq_rel, as above; takes the older one back unless a thief was faster.
+    Task* older = lifo_.exchange(task, NORIA_ACQ_REL);
+    if (older == nullptr) return;
+    task = older;
+  }
+  push_ring(task);
+}
+
+void Worker::push_ring(Task* task) {
+  if (NORIA_UNLIKELY(!ring_.push(task))) {
+    overflow(task);
+    return;
+  }
+  if (NORIA_UNLIKELY(ring_.size() >= wake_length_)) scheduler_.wake_for_backlog(*this);
+}
+
+void Worker::overflow(Task* task) {
+  task::Queue batch;
+  if (ring_.pop_half([&batch](Task* item) { batch.push(item); }) == 0 && ring_.push(task)) return;
+  batch.push(task);
+  counters_.overflow.add(batch.size());
+  scheduler_.inject().push(index_, batch);
+  if (scheduler_.inject().size(index_) + ring_.size() >= wake_length_) scheduler_.wake_for_backlog(*this);
+}
+
+Task* Worker::take_lifo() {
+  // ORDER: relaxed, only the owner makes it non-null.
+  if (lifo_.load(NORIA_RELAXED) == nullptr) return nullptr;
+  // ORDER: acq_rel, takes it from thieves.
+  return lifo_.exchange(nullptr, NORIA_ACQ_REL);
+}
+
+Task* Worker::take_local() {
+  // ORDER: relaxed, the look before a park is seq_cst.
+  if (NORIA_UNLIKELY(inbox_size_.load(NORIA_RELAXED) != 0)) {
+    sync::MutexLock guard(inbox_lock_);
+    local_.append(inbox_);
+    // ORDER: relaxed, as above.
+    inbox_size_.store(0, NORIA_RELAXED);
+  }
+  return local_.pop();
+}
+
+Task* Worker::take_inject(std::uint32_t first_shard, std::size_t most) {
+  task::Queue taken = scheduler_.inject().pop(first_shard, most);
+  Task* first = taken.pop();
+  while (Task* task = taken.pop()) {
+    if (!ring_.push(task)) overflow(task);
+  }
+  return first;
+}
+
+Task* Worker::next() {
+  if (NORIA_UNLIKELY(--until_inject_ == 0)) {
+    until_inject_ = scheduler_.config().inject_interval;
+    std::uint32_t room = sync::Ring<Task>::kHalf - ring_.size() / 2;
+    if (Task* task = take_inject(rotation_++, room < 2 ? 1 : room / 2)) return task;
+  }
+  local_turn_ = !local_turn_;
+  if (local_turn_) {
+    if (Task* task = take_local()) return run_local(task);
+  }
+  if (lifo_polls_ < kLifoInARow) {
+    if (Task* task = take_lifo()) {
+      ++lifo_polls_;
+      counters_.lifo_polls.add(1);
+      return task;
+    }
+  }
+  lifo_polls_ = 0;
+  if (Task* task = ring_.pop()) return task;
+  if (Task* task = take_lifo()) return task;
+  if (Task* task = take_local()) return run_local(task);
+  return take_inject(index_, sync::Ring<Task>::kHalf);
+}
+
+// A local task that is complete was sent back for its output; everything else is polled.
+Task* Worker::run_local(Task* task) {
+  while (task != nullptr && (task->word.load() & task::StateWord::kComplete) != 0) {
+    task::finish_send_back(task);
+    task = local_.pop();
+  }
+  return task;
+}
+
+Task* Worker::search() {
+  if (scheduler_.workers() == 1) return nullptr;
+  if (acting_) {
+    acting_ = false;
+    serve_the_stuck();
+    if (Task* task = next()) {
+      end_search();
+      return task;
+    }
+    Task* task = steal(true);
+    end_search();
+    return task;
+  }
+  if (!searching_) {
+    if (scheduler_.idle().hint().awake() <= 1) return nullptr;  // the others are parked, their rings are empty
+    if (!scheduler_.idle().start_search(scheduler_.workers())) return nullptr;
+    searching_ = true;
+  }
+  Task* task = steal(false);
+  if (task != nullptr) end_search();
+  return task;
+}
+
+void Worker::end_search() {
+  if (!searching_) return;
+  searching_ = false;
+  scheduler_.idle().stop_search();
+  if (ring_.size() >= wake_length_) scheduler_.wake_for_backlog(*this);
+}
+
+Task* Worker::steal(bool slot_too) {
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  std::uint32_t count = scheduler_.workers();
+  auto start = static_cast<std::uint32_t>(random_ % count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint32_t victim = (start + i) % count;
+    if (victim == index_) continue;
+    std::uint32_t moved = 0;
+    Task* task = scheduler_.worker(victim).steal_for(*this, slot_too, moved);
+    if (task == nullptr) continue;
+    counters_.steals.add(moved);
+    return task;
+  }
+  return nullptr;
+}
+
+Task* Worker::steal_for(Worker& thief, bool slot_too, std::uint32_t& moved) {
+  if (Task* task = ring_.steal_into(thief.ring_, moved)) return task;
+  // ORDER: acq_rel, takes the task from its owner, who published it.
+  Task* task = slot_too ? lifo_.exchange(nullptr, NORIA_ACQ_REL) : nullptr;
+  moved = task != nullptr ? 1 : 0;
+  return task;
+}
+
+std::uint32_t Worker::queue_depth() const {
+  // ORDER: relaxed, a hint.
+  std::uint32_t slot = lifo_.load(NORIA_RELAXED) != nullptr ? 1 : 0;
+  // ORDER: relaxed, a hint.
+  return ring_.size() + slot + static_cast<std::uint32_t>(inbox_size_.load(NORIA_RELAXED));
+}
+
+bool Worker::has_ready() const {
+  // ORDER: relaxed, the owner's own.
+  if (ring_.size() != 0 || lifo_.load(NORIA_RELAXED) != nullptr || !local_.empty()) return true;
+  // ORDER: seq_cst, the look before a park; pairs with schedule().
+  return inbox_size_.load(NORIA_SEQ_CST) != 0;
+}
+
+// A local task: to the list here, or to the inbox and its worker's bell.
+void Worker::schedule(Task* task, Hint) {
+  if (here()) {
+    local_.push(task);
+    return;
+  }
+  {
+    sync::MutexLock guard(inbox_lock_);
+    inbox_.push(task);
+    // ORDER: seq_cst, before the look at the park state; pairs with has_ready after prepare().
+    inbox_size_.store(inbox_.size(), NORIA_SEQ_CST);
+  }
+  if (park_state_.parked()) scheduler_.wake_worker(index_);
+}
+
+void Worker::send_back(Task* task) { schedule(task, Hint::kWake); }
+
+bool Worker::here() const { return t_context.worker == this; }
+
+}  // namespace noria::sched

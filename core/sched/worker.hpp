@@ -1,0 +1,144 @@
+// worker.hpp: one worker: its ready tasks, the loop that polls them, and how it sleeps.
+// Threads:    everything is the owner's (the thread whose context names this worker), but for: steal_from, the counters, the inbox
+//             of local tasks, and the park state.
+// Invariants: W1 at most kLifoInARow polls in a row come from the LIFO slot while the ring has tasks. W2 the inject queue is looked at
+//             every `inject_interval` polls, the driver every kDriverInterval. W3 a worker parks with empty ring, slot and list.
+// Lifetime:   owned by the scheduler; outlives every thread that has been its owner.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/platform.hpp"
+#include "base/slab.hpp"
+#include "sched/metrics.hpp"
+#include "sync/mutex.hpp"
+#include "sync/parker.hpp"
+#include "sync/ring.hpp"
+#include "task/home.hpp"
+#include "task/queue.hpp"
+
+namespace noria::sched {
+
+class Scheduler;
+
+// As a home it is that of its local tasks.
+class Worker final : public task::Home {
+ public:
+  Worker(Scheduler& scheduler, std::uint32_t index, Slab* slab, std::uint64_t seed);
+  ~Worker() = default;
+
+  // --- the owner
+  // Becomes, and ceases to be, the calling thread's worker.
+  void attach();
+  void detach();
+  // Polls until the scheduler stops, or until this thread has lost the worker (block_in_place).
+  void loop();
+  // Polls up to `most` ready tasks; answers how many.
+  std::uint32_t run_ready(std::uint32_t most);
+  // Sleeps until there is something to do or `limit_ns` (an instant of the driver's clock) has come.
+  void park(std::uint64_t limit_ns);
+  // Puts a task into its queues.
+  void push(task::Task* task, task::Hint hint);
+  void push_local(task::Task* task) { local_.push(task); }
+  bool has_ready() const;
+  // Looks at I/O and time without sleeping.
+  void look_at_driver();
+  // Counts as parked in the reactor while a foreign loop sleeps for it, and no longer.
+  void stand_by();
+  void take_up();
+  // The end of the owner: drops every local task of this worker, queued or not, on this thread. How many were dropped.
+  std::uint64_t drop_local_tasks();
+  std::uint64_t next_task_id() { return (std::uint64_t{index_ + 1} << 40) + ++task_ids_; }
+  Slab* slab() const { return slab_; }
+  std::uint32_t index() const { return index_; }
+  Scheduler& scheduler() const { return scheduler_; }
+
+  // --- Home of local tasks; any thread
+  void schedule(task::Task* task, task::Hint hint) override;
+  void send_back(task::Task* task) override;
+  void forget() override {}
+  bool here() const override;
+
+  // --- any thread
+  // Takes everything that others may poll, for shutdown.
+  void take_all(task::Queue& to);
+  // Takes half of the ring, or (`slot_too`) what is in the LIFO slot, into the ring of `thief`.
+  task::Task* steal_for(Worker& thief, bool slot_too, std::uint32_t& moved);
+  WorkerCounters& counters() { return counters_; }
+  const WorkerCounters& counters() const { return counters_; }
+  std::uint32_t queue_depth() const;
+  sync::ParkState& park_state() { return park_state_; }
+  // ORDER: acquire, set before prepare(): who sees it parked knows where it sleeps.
+  bool in_reactor() const { return in_reactor_.load(NORIA_ACQUIRE); }
+  // ORDER: relaxed, a name for a report.
+  const char* running_name() const { return running_name_.load(NORIA_RELAXED); }
+
+ private:
+  static constexpr std::uint32_t kLifoInARow = 3;
+  static constexpr std::uint32_t kDriverInterval = 61;
+  static constexpr std::uint32_t kSampleInterval = 64;
+
+  void execute(task::Task* task);
+  void execute_timed(task::Task* task);
+  task::Task* next();
+  task::Task* take_lifo();
+  task::Task* take_local();
+  task::Task* run_local(task::Task* task);
+  task::Task* take_inject(std::uint32_t first_shard, std::size_t most);
+  task::Task* search();
+  task::Task* steal(bool slot_too);
+  void end_search();
+  void push_ring(task::Task* task);
+  void overflow(task::Task* task);
+  void count_poll_time(std::uint64_t elapsed_ns);
+
+  // park.cpp
+  struct Sleep;
+  void begin_sleep(Sleep& sleep);
+  void sleep_in_reactor(Sleep& sleep);
+  void sleep_in_futex(Sleep& sleep);
+  void end_sleep(Sleep& sleep);
+  void hand_over_sentry();
+  bool must_stay_awake() const;
+  std::uint64_t nearest_deadline(std::uint64_t limit_ns) const;
+  void fire_for_sleepers(std::uint64_t now_ns);
+  // sentry.cpp
+  bool tick(Sleep& sleep);
+  bool must_act();
+  bool stuck_worker_needs_help(Worker& worker, std::uint64_t now_ns);
+  void snapshot_others();
+  void serve_the_stuck();
+
+  Scheduler& scheduler_;
+  const std::uint32_t index_;
+  Slab* const slab_;
+  std::uint64_t random_;
+  std::uint32_t lifo_polls_ = 0;
+  std::uint32_t until_inject_;
+  std::uint32_t until_driver_ = kDriverInterval;
+  std::uint32_t until_sample_ = kSampleInterval;
+  std::uint32_t rotation_ = 0;
+  std::uint64_t task_ids_ = 0;
+  std::uint32_t wake_length_ = 256;    // ring length whose work is worth another worker's wake
+  std::uint64_t mean_poll_ns_ = 1000;  // of the sampled polls, weighted towards the last
+  std::uint64_t awake_since_ns_ = 0;
+  bool searching_ = false;  // counted as searching in the idle word
+  bool acting_ = false;     // as the sentry, for a stuck worker
+  bool local_turn_ = false;
+  task::Queue local_;
+  std::unique_ptr<std::uint64_t[]> seen_polls_;  // of each worker at the sentry's last tick
+
+  alignas(kCacheLine) Atomic<task::Task*> lifo_{nullptr};  // set by the owner, taken by anyone
+  Atomic<const char*> running_name_{nullptr};
+  WorkerCounters counters_;
+  sync::Ring<task::Task> ring_;
+
+  alignas(kCacheLine) sync::ParkState park_state_;
+  Atomic<bool> in_reactor_{false};
+  sync::Mutex inbox_lock_;
+  task::Queue inbox_;  // guarded by inbox_lock_: local tasks woken elsewhere
+  Atomic<std::size_t> inbox_size_{0};
+};
+
+}  // namespace noria::sched

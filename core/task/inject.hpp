@@ -1,0 +1,83 @@
+// inject.hpp: tasks that come from outside of the workers, or do not fit into a ring: lists behind sharded locks.
+// Threads:    any. The locks are held for a few instructions, and know nothing of who sleeps (idle_word.hpp does).
+// Invariants: Q1 size_ of a shard is stored (seq_cst) after a push, before the lock is given back; so a worker that announces
+//             its sleep and then sees zero everywhere is seen by the pusher's next look at the idle word.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/atomic.hpp"
+#include "base/platform.hpp"
+#include "sync/mutex.hpp"
+#include "task/queue.hpp"
+
+namespace noria::task {
+
+class Inject {
+ public:
+  explicit Inject(std::uint32_t shards) : count_(shards), shards_(new Shard[shards]) {}
+
+  void push(std::uint32_t shard, Task* task) {
+    Shard& to = shards_[shard % count_];
+    sync::MutexLock guard(to.lock);
+    to.queue.push(task);
+    // ORDER: seq_cst, see Q1.
+    to.size.store(to.queue.size(), NORIA_SEQ_CST);
+  }
+
+  void push(std::uint32_t shard, Queue& tasks) {
+    Shard& to = shards_[shard % count_];
+    sync::MutexLock guard(to.lock);
+    to.queue.append(tasks);
+    // ORDER: seq_cst, see Q1.
+    to.size.store(to.queue.size(), NORIA_SEQ_CST);
+  }
+
+  // Up to `most` tasks, from the first shard at or after `shard` that has any.
+  Queue pop(std::uint32_t shard, std::size_t most) {
+    Queue out;
+    for (std::uint32_t i = 0; i < count_ && out.empty(); ++i) {
+      Shard& from = shards_[(shard + i) % count_];
+      // ORDER: relaxed, an old zero is made up for by the look before a park.
+      if (from.size.load(NORIA_RELAXED) == 0) continue;
+      sync::MutexLock guard(from.lock);
+      while (out.size() < most && !from.queue.empty()) out.push(from.queue.pop());
+      // ORDER: relaxed, a stale number of tasks costs a look.
+      from.size.store(from.queue.size(), NORIA_RELAXED);
+    }
+    return out;
+  }
+
+  // Whether there is anything: the look before a park.
+  bool empty() const {
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      // ORDER: seq_cst, see Q1.
+      if (shards_[i].size.load(NORIA_SEQ_CST) != 0) return false;
+    }
+    return true;
+  }
+
+  std::size_t size(std::uint32_t shard) const {
+    // ORDER: relaxed, a hint.
+    return shards_[shard % count_].size.load(NORIA_RELAXED);
+  }
+
+  std::size_t size() const {
+    std::size_t sum = 0;
+    for (std::uint32_t i = 0; i < count_; ++i) sum += size(i);
+    return sum;
+  }
+
+ private:
+  struct alignas(kCacheLine) Shard {
+    sync::Mutex lock;
+    Queue queue;  // guarded by lock
+    Atomic<std::size_t> size{0};
+  };
+
+  const std::uint32_t count_;
+  const std::unique_ptr<Shard[]> shards_;
+};
+
+}  // namespace noria::task

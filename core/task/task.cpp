@@ -1,0 +1,246 @@
+#include "task/task.hpp"
+
+#include <cerrno>
+#include <new>
+
+#include "base/assert.hpp"
+#include "base/live.hpp"
+#include "base/slab.hpp"
+#include "task/context.hpp"
+#include "task/join.hpp"
+
+namespace noria::task {
+
+thread_local constinit Context t_context;
+
+namespace {
+
+void waker_clone(const noria_waker* waker, noria_waker* out) {
+  static_cast<Task*>(waker->data)->word.ref();
+  live_add(Live::kWakers, 1);
+  *out = *waker;
+}
+
+void waker_wake(noria_waker* waker) {
+  auto* task = static_cast<Task*>(waker->data);
+  live_add(Live::kWakers, -1);
+  bool last = false;
+  if (task->word.wake_by_value(last)) {
+    task->home->schedule(task, Hint::kWake);
+  } else if (last) {
+    free_task(task);
+  }
+}
+
+void waker_wake_by_ref(const noria_waker* waker) { wake_by_ref(static_cast<Task*>(waker->data)); }
+
+void waker_drop(noria_waker* waker) {
+  live_add(Live::kWakers, -1);
+  unref(static_cast<Task*>(waker->data));
+}
+
+// The state's destructor; what it throws ends here.
+void drop_state(Task* task) noexcept {
+  if (task->vtable->drop == nullptr) return;
+  try {
+    task->vtable->drop(task->state);
+  } catch (...) {
+    // A destructor has nobody to tell; the task has ended in any case.
+  }
+}
+
+// Completion: outcome and error are set, the caller is the running thread. `state_lives` says whether drop is due.
+void complete(Task* task, bool state_lives) {
+  bool keep = state_lives && task->has_take() && task->outcome == NORIA_JOIN_DONE;
+  if (state_lives && !keep) drop_state(task);
+  bool kept = false;
+  ToComplete done = task->word.to_complete(keep, kept);
+  if (keep && !kept) drop_state(task);  // the handle is gone: nobody will take the output
+  if (done.notify) {
+    task->join.complete();
+    complete_joiners(task);
+    unref(task);
+  } else if (done.free) {
+    free_task(task);
+  }
+}
+
+std::int32_t poll_guarded(Task* task, const noria_cx* cx) noexcept {
+  try {
+    return task->vtable->poll(task->state, cx);
+  } catch (...) {
+    return -NORIA_ETHROWN;
+  }
+}
+
+// The context of one poll, put back at its end: a strand polls tasks within a poll of its own.
+class PollScope {
+ public:
+  explicit PollScope(Task* task)
+      : task_(t_context.task),
+        budget_(t_context.budget),
+        budgeted_(t_context.budgeted),
+        spent_(t_context.budget_spent) {
+    t_context.task = task;
+    t_context.budget = kBudget;
+    t_context.budgeted = true;
+    t_context.budget_spent = false;
+  }
+  PollScope(const PollScope&) = delete;
+  PollScope& operator=(const PollScope&) = delete;
+  ~PollScope() {
+    t_context.task = task_;
+    t_context.budget = budget_;
+    t_context.budgeted = budgeted_;
+    t_context.budget_spent = spent_;
+  }
+
+ private:
+  Task* task_;
+  std::uint32_t budget_;
+  bool budgeted_;
+  bool spent_;
+};
+
+}  // namespace
+
+const noria_waker_vtable kTaskWaker = {waker_clone, waker_wake, waker_wake_by_ref, waker_drop};
+
+Task* construct(void* slot, const noria_task_vtable* vtable, void* state, Home* home, std::uint64_t id) {
+  auto* task = new (slot) Task;
+  task->vtable = vtable;
+  task->state = state;
+  task->home = home;
+  task->id = id;
+  live_add(Live::kTasks, 1);
+  return task;
+}
+
+void free_task(Task* task) {
+  live_add(Live::kTasks, -1);
+  Home* counter = NORIA_UNLIKELY(task->counted) ? task->home : nullptr;
+  task->~Task();
+  Slab::free(task);
+  if (counter != nullptr) counter->forget();
+}
+
+void run(Task* task) {
+  if (task->word.to_running() == ToRunning::kDrop) {
+    drop_claimed(task);
+    return;
+  }
+  std::int32_t result;
+  {
+    PollScope scope(task);
+    noria_waker waker = borrowed_waker(task);
+    noria_cx cx{&waker, {0, 0, 0}};
+    result = poll_guarded(task, &cx);
+  }
+  if (NORIA_LIKELY(result == NORIA_PENDING)) {
+    switch (task->word.to_idle()) {
+      case ToIdle::kIdle:
+        return;
+      case ToIdle::kRequeue:
+        task->home->schedule(task, Hint::kRequeue);
+        return;
+      case ToIdle::kDrop:
+        drop_claimed(task);
+        return;
+    }
+  }
+  if (result < 0) {
+    task->outcome = NORIA_JOIN_FAILED;
+    task->error = result;
+  }
+  complete(task, true);
+}
+
+void drop_claimed(Task* task) {
+  task->outcome = NORIA_JOIN_ABORTED;
+  complete(task, true);
+}
+
+void drop_queued(Task* task) {
+  (void)task->word.cancel();
+  run(task);
+}
+
+StateWord::Claim drop_for_shutdown(Task* task) {
+  StateWord::Claim claim = task->word.claim_for_shutdown();
+  if (claim == StateWord::Claim::kClaimed) drop_claimed(task);
+  return claim;
+}
+
+StateWord::Claim drop_local_for_shutdown(Task* task) {
+  StateWord::Claim claim = drop_for_shutdown(task);
+  if (claim != StateWord::Claim::kOver) return claim;
+  claim = task->word.claim_output_for_shutdown();
+  if (claim == StateWord::Claim::kClaimed) drop_state(task);
+  return claim;
+}
+
+void wake_by_ref(Task* task) {
+  if (t_context.task == task) {
+    task->word.notify_self();
+    return;
+  }
+  if (task->word.wake_by_ref()) task->home->schedule(task, Hint::kWake);
+}
+
+void abort(Task* task) {
+  if (task->word.cancel()) task->home->schedule(task, Hint::kWake);
+}
+
+void ref(Task* task) { task->word.ref(); }
+
+void unref(Task* task) {
+  if (task->word.unref()) free_task(task);
+}
+
+std::int32_t poll_join(Task* task, const noria_cx* cx, noria_join_result* out) {
+  if ((task->word.load() & StateWord::kComplete) == 0) {
+    // The cell first, then the flag: completion that sees the flag finds the waker.
+    if (task->join.set(*cx->waker) && !task->word.ask_for_completion()) return NORIA_PENDING;
+  }
+  if (out != nullptr) *out = outcome_of(task);
+  return NORIA_READY;
+}
+
+noria_join_result outcome_of(const Task* task) { return {task->outcome, task->error}; }
+
+std::int32_t take(Task* task, void* out) {
+  if (!task->has_take()) return -EINVAL;
+  if ((task->word.load() & StateWord::kComplete) == 0) return -EAGAIN;
+  if (task->outcome == NORIA_JOIN_ABORTED) return -ECANCELED;
+  if (task->outcome == NORIA_JOIN_FAILED) return task->error;
+  if (task->local && !task->home->here()) return -NORIA_EWRONGTHREAD;
+  if (!task->word.claim_output()) return -NORIA_ECONSUMED;
+  std::int32_t result = NORIA_OK;
+  try {
+    task->vtable->take(task->state, out);
+  } catch (...) {
+    result = -NORIA_ETHROWN;
+  }
+  drop_state(task);
+  return result;
+}
+
+void detach(Task* task) {
+  if (task->local && !task->home->here()) {
+    // The output may be dropped on the task's own thread only: the reference travels there.
+    if (task->word.send_back_output()) {
+      task->home->send_back(task);
+      return;
+    }
+  } else if (task->word.release_interest()) {
+    drop_state(task);
+  }
+  unref(task);
+}
+
+void finish_send_back(Task* task) {
+  if (task->word.claim_output()) drop_state(task);
+  unref(task);
+}
+
+}  // namespace noria::task
