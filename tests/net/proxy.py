@@ -211,10 +211,18 @@ def Proxy_maxConnections_theRestWaitInTheBacklog():
     equal((report["connections"]["accepted"], report["connections"]["most"]), (5, 2), "accepted, at once")
 
 
-def Proxy_descriptorLimit_listenerRestsAndGoesOn():
+def echoes(address):
+    with contextlib.suppress(OSError), connect(address) as client:
+        client.sendall(b"x")
+        return receive(client, 1) == b"x"
+    return False
+
+
+def at_descriptor_limit(descriptors):
+    """Goes to the limit and back; how often the listener rested."""
     with closing(EchoServer()) as upstream:
         options = ["--max-connections", "1000"]
-        with closing(Proxy(upstream.address, options=options, descriptors=64)) as proxy:
+        with closing(Proxy(upstream.address, options=options, descriptors=descriptors)) as proxy:
             clients = [connect(proxy.address) for _ in range(100)]
             used = harness.cpu_seconds(proxy.pid)
             time.sleep(1)  # measured: what it costs to be at the limit
@@ -222,11 +230,15 @@ def Proxy_descriptorLimit_listenerRestsAndGoesOn():
             check(used < 0.3, f"the proxy spins at the limit: {used:.2f} s of CPU in 1 s")
             for client in clients:
                 client.close()
-            with connect(proxy.address) as client:
-                client.sendall(b"after")
-                equal(receive(client, 5), b"after", "echo after the limit")
-            report = proxy.stop()
-    check(report["listener_rests"] > 0, "the listener never rested")
+            until(lambda: echoes(proxy.address), "an echo after the limit")
+            return proxy.stop()["listener_rests"]
+
+
+def Proxy_descriptorLimit_listenerRestsAndGoesOn():
+    """A connection takes two descriptors or more, always an even number: with one of two limits the last one goes to an
+    upstream, and the listener is who finds none."""
+    rests = [at_descriptor_limit(64), at_descriptor_limit(65)]
+    check(max(rests) > 0, "the listener never rested")
 
 
 def Proxy_sigterm_openConnectionsEndByThemselves():

@@ -16,7 +16,7 @@ enum {
   READ_SIZE = 64 * 1024,
 };
 
-#define GRACE_NS UINT64_C(15000000000)
+#define GRACE_NS UINT64_C(10000000000)
 
 static uint64_t next_random(uint64_t *state) { /* splitmix64 (Steele, Lea, Flood 2014) */
   uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
