@@ -170,6 +170,7 @@ static int run(Program *p) {
     noria_tcp_listener_rests(p->proxy.listener, &p->outcome.rests);
   }
   close_all(p);
+  console_clear();
   if (!served) return p->code;
   if (p->options.json) {
     report_print_json(&p->proxy, &p->outcome, p->options.demo ? &p->demo : NULL, stdout);

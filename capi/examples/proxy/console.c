@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +30,12 @@ void console_init(bool quiet) {
 }
 
 bool console_is_terminal(void) { return console.terminal; }
+
+int console_width(void) {
+  if (!console.terminal) return 1000;
+  struct winsize size;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+}
 
 static void clear_status(void) {
   if (console.status_shown) fputs("\r\033[K", stderr);
@@ -87,11 +94,18 @@ void console_status(const char *line) {
   if (console.quiet) return;
   pthread_mutex_lock(&console.lock);
   if (console.terminal) {
-    fprintf(stderr, "\r%s\033[K", line);
+    fprintf(stderr, "\r%.*s\033[K", console_width(), line); /* one that wraps could not be replaced */
     console.status_shown = true;
   } else {
     fprintf(stderr, "%s\n", line);
   }
+  fflush(stderr);
+  pthread_mutex_unlock(&console.lock);
+}
+
+void console_clear(void) {
+  pthread_mutex_lock(&console.lock);
+  clear_status();
   fflush(stderr);
   pthread_mutex_unlock(&console.lock);
 }

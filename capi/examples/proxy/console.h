@@ -6,6 +6,7 @@
 
 void console_init(bool quiet);
 bool console_is_terminal(void);
+int console_width(void); /* columns that a status may take; not a terminal: many */
 
 /* A line that always comes. Callable from any thread. */
 __attribute__((format(printf, 1, 2))) void console_say(const char *format, ...);
@@ -15,5 +16,8 @@ __attribute__((format(printf, 1, 2))) void console_log(const char *format, ...);
 
 /* The status: on a terminal it replaces the one before, else it is a line. Not when quiet. */
 void console_status(const char *line);
+
+/* Takes the status off the terminal, before something else is written there. */
+void console_clear(void);
 
 #endif

@@ -12,7 +12,7 @@ enum {
    * never lands on the same bytes again. */
   PERIOD = 65521,
   LARGEST = 256 * 1024,
-  ROUND_TRIPS = 64, /* of one connection, then the client opens another */
+  ROUND_TRIPS = 64, /* of one connection, on average; then the client opens another */
   READ_SIZE = 64 * 1024,
 };
 
@@ -114,10 +114,10 @@ typedef struct Client {
   noria_tcp *tcp;
   uint64_t random;
   uint64_t began_ns;
-  uint32_t round_trips;
-  size_t sent_at;     /* place in the stream of the next byte to send, below PERIOD */
-  size_t received_at; /* of the next byte that comes back */
-  size_t to_send;     /* what is left of this round trip */
+  uint64_t round_trips; /* left of this connection */
+  size_t sent_at;       /* place in the stream of the next byte to send, below PERIOD */
+  size_t received_at;   /* of the next byte that comes back */
+  size_t to_send;       /* what is left of this round trip */
   size_t to_receive;
   size_t count;
   uint8_t data[READ_SIZE];
@@ -207,7 +207,7 @@ static int32_t client_poll(void *state, const noria_cx *cx) {
     counter_add(&demo->connections, 1);
     c->sent_at = c->received_at = next_random(&c->random) % PERIOD;
 
-    for (c->round_trips = 0; c->round_trips < ROUND_TRIPS; c->round_trips++) {
+    for (c->round_trips = 1 + next_random(&c->random) % (2 * ROUND_TRIPS); c->round_trips > 0; c->round_trips--) {
       if (time_is_up(demo)) break;
       c->began_ns = now_of(demo);
       counter_add(&demo->by_class[choose_size(c)], 1);

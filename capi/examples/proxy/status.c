@@ -30,25 +30,35 @@ static void show(Status *status) {
   status->last = now;
   double seconds = (double)(now.at_ns - was.at_ns) / 1e9;
   if (seconds <= 0) return;
-  double total = (double)(now.at_ns - status->first.at_ns) / 1e9;
 
-  Text in, out, fresh, p50, p99, steals, parks, requests;
-  char load[48] = "";
+  Text up, down, both, fresh, p50, p99, steals, parks, requests;
+  uint64_t up_bytes = now.to_upstream_bytes - was.to_upstream_bytes;
+  uint64_t down_bytes = now.to_client_bytes - was.to_client_bytes;
+  unsigned long long open = stats_open(stats), failed = counter_get(&stats->failed);
+  double total = (double)(now.at_ns - status->first.at_ns) / 1e9;
+  text_short((double)(now.accepted - was.accepted) / seconds, &fresh);
+  text_bytes((double)up_bytes / seconds, &up);
+  text_bytes((double)down_bytes / seconds, &down);
+  text_bytes((double)(up_bytes + down_bytes) / seconds, &both);
+  text_duration(histogram_quantile(&stats->connect, 0.50), &p50);
+  text_duration(histogram_quantile(&stats->connect, 0.99), &p99);
+  text_short((double)(now.steals - was.steals) / seconds, &steals);
+  text_short((double)(now.parks - was.parks) / seconds, &parks);
+  char load[48] = "", line[256];
   if (now.requests > 0) {
-    snprintf(load, sizeof load, "%s req/s  ", text_short((double)(now.requests - was.requests) / seconds, &requests));
+    double rate = (double)(now.requests - was.requests) / seconds;
+    snprintf(load, sizeof load, "  %s req/s", text_short(rate, &requests));
   }
-  char line[256];
-  snprintf(
-      line, sizeof line,
-      "%4.0fs  %llu open  +%s/s  %s%s/s up  %s/s down  connect p50 %s p99 %s  %llu failed  "
-      "steals %s/s  parks %s/s",
-      total, (unsigned long long)stats_open(stats), text_short((double)(now.accepted - was.accepted) / seconds, &fresh),
-      load, text_bytes((double)(now.to_upstream_bytes - was.to_upstream_bytes) / seconds, &in),
-      text_bytes((double)(now.to_client_bytes - was.to_client_bytes) / seconds, &out),
-      text_duration(histogram_quantile(&stats->connect, 0.50), &p50),
-      text_duration(histogram_quantile(&stats->connect, 0.99), &p99), (unsigned long long)counter_get(&stats->failed),
-      text_short((double)(now.steals - was.steals) / seconds, &steals),
-      text_short((double)(now.parks - was.parks) / seconds, &parks));
+
+  if (console_width() < 125) {
+    snprintf(line, sizeof line, "%3.0fs %llu open +%s/s%s  %s/s  p50 %s p99 %s  %llu failed  steals %s parks %s", total,
+             open, fresh.of, load, both.of, p50.of, p99.of, failed, steals.of, parks.of);
+  } else {
+    snprintf(line, sizeof line,
+             "%4.0fs  %llu open  +%s/s%s  %s/s up  %s/s down  connect p50 %s p99 %s  %llu failed  "
+             "steals %s/s  parks %s/s",
+             total, open, fresh.of, load, up.of, down.of, p50.of, p99.of, failed, steals.of, parks.of);
+  }
   console_status(line);
 }
 
@@ -58,15 +68,23 @@ static int32_t status_poll(void *state, const noria_cx *cx) {
   NORIA_BEGIN(&s->frame, cx);
   for (;;) {
     NORIA_TRY(&s->frame, noria_interval_poll_tick(s->interval, cx, &due_ns));
+    /* The open connections add what they have moved; that takes them a moment. */
+    noria_notify_all(s->proxy->progress);
+    NORIA_TRY_CALL(&s->frame, s->pause, noria_sleep(s->proxy->rt, 10000000, &s->pause), NULL, 0);
     show(s);
-    noria_notify_all(s->proxy->progress); /* what the next line will tell */
   }
   NORIA_END(&s->frame);
+}
+
+static void status_drop(void *state) {
+  Status *s = state;
+  if (s->pause != NULL) noria_future_drop(s->pause);
 }
 
 static const noria_task_vtable status_vtable = {
     .size = sizeof(noria_task_vtable),
     .poll = status_poll,
+    .drop = status_drop,
     .name = "status",
 };
 

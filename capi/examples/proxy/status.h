@@ -21,6 +21,7 @@ typedef struct Status {
   noria_frame frame;
   Proxy *proxy;
   noria_interval *interval;
+  noria_future *pause;
   noria_task *task;
   Sample first;
   Sample last;
