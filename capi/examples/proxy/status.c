@@ -44,7 +44,7 @@ static void show(Status *status) {
   text_duration(histogram_quantile(&stats->connect, 0.99), &p99);
   text_short((double)(now.steals - was.steals) / seconds, &steals);
   text_short((double)(now.parks - was.parks) / seconds, &parks);
-  char load[48] = "", line[256];
+  char load[48] = "", line[400];
   if (now.requests > 0) {
     double rate = (double)(now.requests - was.requests) / seconds;
     snprintf(load, sizeof load, "  %s req/s", text_short(rate, &requests));
