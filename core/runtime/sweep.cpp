@@ -1,6 +1,7 @@
 // sweep.cpp: drops every task and cancels every future of a runtime whose workers have left (or are stuck in a poll).
 #include <sched.h>
 
+#include "reactor/reactor.hpp"
 #include "runtime/core.hpp"
 #include "sched/scheduler.hpp"
 #include "timer/wheel.hpp"
@@ -22,6 +23,7 @@ void Core::sweep(bool alone) {
   Core* ending = t_context.ending;
   t_context.core = this;
   t_context.ending = this;
+  if (reactor_ != nullptr) reactor_->close_all();
   for (int round = 0; alone || round < kRoundsBesideStuck; ++round) {
     sweep_queues();
     if (sweep_tasks() == 0) break;

@@ -41,7 +41,7 @@ void Worker::begin_sleep(Sleep& sleep) {
   searching_ = false;
   if (scheduler_.workers() > 1) {
     sleep.sentry = idle.take_sentry(index_, sleep.poller ? IdleWord::kNobody : scheduler_.poller());
-    if (sleep.sentry) snapshot_others();
+    if (sleep.sentry) begin_ticking(sleep);
   }
 }
 
@@ -109,9 +109,8 @@ void Worker::sleep_in_futex(Sleep& sleep) {
     if (state == ParkState::kBell) {
       park_state_.hush();
       sleep.asleep = false;
-      sleep.quiet_ticks = 0;
       if (!sleep.sentry) sleep.sentry = scheduler_.idle().take_sentry(index_, scheduler_.poller());
-      if (sleep.sentry) snapshot_others();
+      if (sleep.sentry) begin_ticking(sleep);
       continue;
     }
     if (sleep.sentry && tick(sleep)) return;
@@ -136,6 +135,7 @@ void Worker::end_sleep(Sleep& sleep) {
   }
   if (sleep.sentry && idle.leave_sentry(index_)) hand_over_sentry();
   awake_since_ns_ = monotonic_ns();
+  fresh_ = true;
   const Config& config = scheduler_.config();
   if (config.on_unpark != nullptr) config.on_unpark(config.hook_data);
 }
@@ -150,14 +150,27 @@ void Worker::hand_over_sentry() {
 }
 
 void Worker::look_at_driver() {
-  until_driver_ = kDriverInterval;
   task::Driver& driver = scheduler_.driver();
   std::uint64_t now_ns = driver.now_ns();
+  pace_driver(now_ns);
   if (driver.due(index_, now_ns)) driver.fire_due(index_, now_ns, true);
   if (!scheduler_.take_poller(index_)) return;
   if (driver.has_sources()) driver.wait(0);
   fire_for_sleepers(now_ns);
   scheduler_.leave_poller();
+}
+
+// Where polls take long, fewer of them come between two looks, so that timers and events wait for about a tick only.
+void Worker::pace_driver(std::uint64_t now_ns) {
+  std::uint64_t elapsed_ns = now_ns - looked_ns_;
+  looked_ns_ = now_ns;
+  until_driver_ = kDriverInterval;
+  if (elapsed_ns > kNsPerMs && !fresh_) {
+    std::uint64_t fitting = driver_interval_ * kNsPerMs / elapsed_ns;
+    until_driver_ = fitting == 0 ? 1 : static_cast<std::uint32_t>(fitting);
+  }
+  fresh_ = false;
+  driver_interval_ = until_driver_;
 }
 
 void Worker::stand_by() {

@@ -23,9 +23,13 @@ bool Worker::tick(Sleep& sleep) {
   if (sleep.asleep) {
     if (now.sentry_asleep()) return false;
     sleep.asleep = false;
-    snapshot_others();
+    begin_ticking(sleep);
     return false;
   }
+  // An event or a bell ends a sleep early; only a whole tick says that somebody stands still.
+  std::uint64_t real_ns = monotonic_ns();
+  if (real_ns - sleep.tick_ns < Scheduler::kSentryTickNs) return false;
+  sleep.tick_ns = real_ns;
   if (now.awake() == 0) {
     if (++sleep.quiet_ticks >= Scheduler::kQuietTicks && idle.sentry_sleeps(index_)) sleep.asleep = true;
     return false;
@@ -37,7 +41,9 @@ bool Worker::tick(Sleep& sleep) {
   return true;
 }
 
-void Worker::snapshot_others() {
+void Worker::begin_ticking(Sleep& sleep) {
+  sleep.tick_ns = monotonic_ns();
+  sleep.quiet_ticks = 0;
   for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) seen_polls_[i] = scheduler_.worker(i).counters().polls.get();
 }
 

@@ -14,6 +14,7 @@ struct Worker::Sleep {
   bool sentry = false;
   bool asleep = false;            // the sentry has stopped ticking
   std::uint32_t quiet_ticks = 0;  // ticks in a row that found everybody parked
+  std::uint64_t tick_ns = 0;      // when the sentry looked last, real time
 
   std::uint64_t timeout_ns(std::uint64_t wanted_ns) const {
     bool ticking = sentry && !asleep;

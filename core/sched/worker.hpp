@@ -101,13 +101,14 @@ class Worker final : public task::Home {
   void end_sleep(Sleep& sleep);
   void hand_over_sentry();
   bool must_stay_awake() const;
+  void pace_driver(std::uint64_t now_ns);
   std::uint64_t nearest_deadline(std::uint64_t limit_ns) const;
   void fire_for_sleepers(std::uint64_t now_ns);
   // sentry.cpp
   bool tick(Sleep& sleep);
   bool must_act();
   bool stuck_worker_needs_help(Worker& worker, std::uint64_t now_ns);
-  void snapshot_others();
+  void begin_ticking(Sleep& sleep);
   void serve_the_stuck();
 
   Scheduler& scheduler_;
@@ -117,14 +118,17 @@ class Worker final : public task::Home {
   std::uint32_t lifo_polls_ = 0;
   std::uint32_t until_inject_;
   std::uint32_t until_driver_ = kDriverInterval;
+  std::uint32_t driver_interval_ = kDriverInterval;
   std::uint32_t until_sample_ = kSampleInterval;
   std::uint32_t rotation_ = 0;
   std::uint64_t task_ids_ = 0;
   std::uint32_t wake_length_ = 256;    // ring length whose work is worth another worker's wake
   std::uint64_t mean_poll_ns_ = 1000;  // of the sampled polls, weighted towards the last
   std::uint64_t awake_since_ns_ = 0;
-  bool searching_ = false;  // counted as searching in the idle word
-  bool acting_ = false;     // as the sentry, for a stuck worker
+  std::uint64_t looked_ns_ = 0;  // when it looked at the driver last
+  bool fresh_ = true;            // it has slept since, so the time between says nothing
+  bool searching_ = false;       // counted as searching in the idle word
+  bool acting_ = false;          // as the sentry, for a stuck worker
   bool local_turn_ = false;
   task::Queue local_;
   std::unique_ptr<std::uint64_t[]> seen_polls_;  // of each worker at the sentry's last tick
