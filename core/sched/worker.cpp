@@ -83,6 +83,8 @@ void Worker::execute_timed(Task* task) {
 
 void Worker::count_poll_time(std::uint64_t elapsed_ns) {
   counters_.poll_time[WorkerCounters::bucket(elapsed_ns)].add(1);
+  // Reading the clock is no part of the poll.
+  elapsed_ns -= elapsed_ns < kClockReadNs ? elapsed_ns : kClockReadNs;
   // One poll that was stuck must not make every short queue look worth a wake for long.
   std::uint64_t sample_ns = elapsed_ns < kNsPerMs ? elapsed_ns : kNsPerMs;
   mean_poll_ns_ = (3 * mean_poll_ns_ + sample_ns) / 4 + 1;

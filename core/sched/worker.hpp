@@ -78,6 +78,7 @@ class Worker final : public task::Home {
   static constexpr std::uint32_t kLifoInARow = 3;
   static constexpr std::uint32_t kDriverInterval = 61;
   static constexpr std::uint32_t kSampleInterval = 64;
+  static constexpr std::uint64_t kClockReadNs = 24;  // through the vDSO
 
   void execute(task::Task* task);
   void execute_timed(task::Task* task);
