@@ -41,6 +41,7 @@ struct Timer : TimerLink {
   bool armed() const { return TimerWord::armed(word.load()); }
   bool fired() const { return (word.load() & TimerWord::kPhase) == TimerWord::kFired; }
   bool cancelled() const { return (word.load() & TimerWord::kPhase) == TimerWord::kCancelled; }
+  // Of a timer that is not armed: maybe that of a reset that came too late.
   std::uint64_t deadline_ns() const { return word.deadline_ns(); }
 
   Timer* inbox_next = nullptr;    // see inbox.hpp

@@ -189,7 +189,7 @@ Advanced Wheel::advance_locked(std::uint64_t now_ns, Expired& out) {
   } else if (stale || budget < kBatch || inbox_.earliest_ns() <= now_ns_) {
     // ORDER: relaxed, as above.
     stale_.store(false, NORIA_RELAXED);
-    slots_.settle(kSettle);
+    if (stale || size() <= kSettle) slots_.settle(kSettle);
     inbox_.publish(tick_ns(slots_.earliest()));
   }
   return more ? Advanced::kMore : Advanced::kDone;

@@ -50,7 +50,7 @@ enum class Advanced {
 class Wheel {
  public:
   static constexpr int kBatch = 256;  // timers moved under the lock by one call
-  static constexpr int kSettle = 16;  // timers looked at to make the hint exact
+  static constexpr int kSettle = 32;  // timers looked at to make the hint exact
 
   // `host` is whom the wheel belongs to, for whoever has to wake them; the wheel does not use it.
   explicit Wheel(std::uint64_t start_ns, void* host = nullptr);
