@@ -1,0 +1,120 @@
+// check.hpp: checks and a watchdog for tests, from any thread, with and without Criterion.
+//
+// NORIA_CHECK ends the process with a message: Criterion's own assertions may only be used on a test's main thread. The
+// watchdog turns a hang into a message too; it is a timer of the kernel and no thread, so that a test may count threads and wake-ups.
+#pragma once
+
+#include <noria.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace noria::test {
+
+[[noreturn, gnu::format(printf, 3, 4)]] inline void fail(const char* file, int line, const char* format, ...) {
+  char text[1024];
+  int used = std::snprintf(text, sizeof text, "%s:%d: ", file, line);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text + used, sizeof text - static_cast<std::size_t>(used), format, arguments);
+  va_end(arguments);
+  std::fprintf(stderr, "%s\n", text);
+  std::fflush(stderr);
+  std::abort();
+}
+
+// NORIA_CHECK(condition, format, ...): the text says what was expected, with the values.
+#define NORIA_CHECK(condition, ...)                                         \
+  do {                                                                      \
+    if (!(condition)) ::noria::test::fail(__FILE__, __LINE__, __VA_ARGS__); \
+  } while (0)
+
+// NORIA_STATUS(call, expected): the call answers this status.
+#define NORIA_STATUS(call, expected)                                                                              \
+  do {                                                                                                            \
+    std::int32_t noria_status_ = (call);                                                                          \
+    std::int32_t noria_wanted_ = (expected);                                                                      \
+    if (noria_status_ != noria_wanted_)                                                                           \
+      ::noria::test::fail(__FILE__, __LINE__, "%s: %s (%d), expected %s", #call, noria_error_name(noria_status_), \
+                          noria_status_, noria_error_name(noria_wanted_));                                        \
+  } while (0)
+
+#define NORIA_OK_CALL(call) NORIA_STATUS(call, NORIA_OK)
+
+#ifdef NORIA_SANITIZED
+inline constexpr int kWatchdogSeconds = 40;
+#else
+inline constexpr int kWatchdogSeconds = 10;
+#endif
+
+// Whatever happens until the end of the scope must happen within kWatchdogSeconds. Nests: the innermost is named.
+class Watchdog {
+ public:
+  explicit Watchdog(const char* what, int seconds = kWatchdogSeconds) : before_(current()), seconds_before_(left()) {
+    struct sigaction action {};
+    action.sa_handler = bark;
+    ::sigaction(SIGALRM, &action, nullptr);
+    current() = what;
+    set(seconds);
+  }
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() {
+    current() = before_;
+    set(seconds_before_);
+  }
+
+ private:
+  static const char*& current() {
+    static const char* what = "";
+    return what;
+  }
+  static void bark(int) {
+    const char* what = current();
+    [[maybe_unused]] auto head = ::write(STDERR_FILENO, "watchdog: hung in ", 18);
+    [[maybe_unused]] auto text = ::write(STDERR_FILENO, what, std::strlen(what));
+    [[maybe_unused]] auto end = ::write(STDERR_FILENO, "\n", 1);
+    std::abort();
+  }
+  static int left() {
+    itimerval timer{};
+    ::getitimer(ITIMER_REAL, &timer);
+    return static_cast<int>(timer.it_value.tv_sec) + (timer.it_value.tv_usec != 0 ? 1 : 0);
+  }
+  static void set(int seconds) {
+    itimerval timer{};
+    timer.it_value.tv_sec = seconds;
+    ::setitimer(ITIMER_REAL, &timer, nullptr);
+  }
+
+  const char* before_;
+  int seconds_before_;
+};
+
+// NORIA_LONG=1 asks for the long form of a test.
+inline bool long_form() { return std::getenv("NORIA_LONG") != nullptr; }
+inline int rounds(int few, int many) { return long_form() ? many : few; }
+
+// NORIA_SEED repeats what a run that failed has printed.
+inline std::uint64_t test_seed() {
+  static const std::uint64_t seed = [] {
+    const char* given = std::getenv("NORIA_SEED");
+    std::uint64_t value = given != nullptr ? std::strtoull(given, nullptr, 0) : 0;
+    if (value == 0) {
+      timespec now{};
+      ::clock_gettime(CLOCK_REALTIME, &now);
+      value = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'007u + static_cast<std::uint64_t>(now.tv_nsec);
+    }
+    std::fprintf(stderr, "NORIA_SEED=%llu\n", static_cast<unsigned long long>(value));
+    return value;
+  }();
+  return seed;
+}
+
+}  // namespace noria::test
