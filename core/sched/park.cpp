@@ -72,31 +72,45 @@ void Worker::fire_for_sleepers(std::uint64_t now_ns) {
   }
 }
 
+// Published before it is read once more: who arms an earlier one after that sees it and rings (G2).
+std::uint64_t Worker::publish_deadline(std::uint64_t limit_ns) {
+  std::uint64_t deadline_ns = nearest_deadline(limit_ns);
+  for (;;) {
+    scheduler_.set_sleep_deadline(deadline_ns);
+    std::uint64_t again_ns = nearest_deadline(limit_ns);
+    if (again_ns >= deadline_ns) return deadline_ns;
+    deadline_ns = again_ns;
+  }
+}
+
+// The clock is paused and everybody sleeps: what the reactor has ready comes before time moves.
+void Worker::jump_or_wait(std::uint64_t deadline_ns, const Sleep& sleep) {
+  task::Driver& driver = scheduler_.driver();
+  driver.wait(0);
+  if (has_ready() || !scheduler_.inject().empty()) return;
+  if (deadline_ns != kNever && driver.jump(deadline_ns)) return;
+  driver.wait(sleep.timeout_ns(kNever));
+}
+
 void Worker::sleep_in_reactor(Sleep& sleep) {
   task::Driver& driver = scheduler_.driver();
   while (!must_stay_awake() && park_state_.load() != ParkState::kNotified) {
-    // Published first; a deadline that is armed after the read below rings.
-    scheduler_.set_sleep_deadline(kNever);
-    std::uint64_t deadline_ns = nearest_deadline(sleep.limit_ns);
-    scheduler_.set_sleep_deadline(deadline_ns);
-    std::uint64_t now_ns = driver.now_ns();
-    bool all_parked = scheduler_.idle().view().awake() == 0;
-    if (all_parked && deadline_ns > now_ns && driver.would_jump()) {
-      driver.wait(0);  // what the reactor has ready comes before time moves
-      if (!has_ready() && scheduler_.inject().empty() && deadline_ns != kNever && driver.jump(deadline_ns)) {
-        now_ns = driver.now_ns();
-      } else if (!has_ready()) {
-        driver.wait(sleep.timeout_ns(kNever));
-      }
+    std::uint64_t deadline_ns = publish_deadline(sleep.limit_ns);
+    if (driver.would_jump() && scheduler_.idle().view().awake() == 0) {
+      jump_or_wait(deadline_ns, sleep);
+    } else if (deadline_ns == kNever) {
+      driver.wait(sleep.timeout_ns(kNever));
     } else {
-      std::uint64_t timeout_ns = deadline_ns == kNever ? kNever : deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-      driver.wait(sleep.timeout_ns(timeout_ns));
-      now_ns = driver.now_ns();
+      std::uint64_t now_ns = driver.now_ns();
+      driver.wait(sleep.timeout_ns(deadline_ns > now_ns ? deadline_ns - now_ns : 0));
     }
-    scheduler_.set_sleep_deadline(0);
-    park_state_.hush();
-    fire_for_sleepers(now_ns);
-    if (now_ns >= sleep.limit_ns) break;
+    scheduler_.clear_sleep_deadline();
+    if (park_state_.load() == ParkState::kBell) park_state_.hush();
+    if (nearest_deadline(sleep.limit_ns) != kNever) {
+      std::uint64_t now_ns = driver.now_ns();
+      fire_for_sleepers(now_ns);
+      if (now_ns >= sleep.limit_ns) break;
+    }
     if (sleep.sentry && !has_ready() && tick(sleep)) break;
   }
 }

@@ -72,6 +72,8 @@ class Scheduler final : public task::Home {
   }
   // ORDER: seq_cst, before the poller's last look at the deadlines; pairs with deadline_armed.
   void set_sleep_deadline(std::uint64_t deadline_ns) { sleep_deadline_ns_.store(deadline_ns, NORIA_SEQ_CST); }
+  // ORDER: release, a late one costs a ring that nobody needed.
+  void clear_sleep_deadline() { sleep_deadline_ns_.store(0, NORIA_RELEASE); }
   // ORDER: seq_cst, as set_sleep_deadline.
   std::uint64_t sleep_deadline() const { return sleep_deadline_ns_.load(NORIA_SEQ_CST); }
 

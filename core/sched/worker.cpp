@@ -92,7 +92,10 @@ void Worker::count_poll_time(std::uint64_t elapsed_ns) {
   wake_length_ = length < 2 ? 2 : static_cast<std::uint32_t>(length < 1'000'000 ? length : 1'000'000);
 }
 
+// What an event or a timer wakes, outside of any poll, comes in its order behind what is ready: the LIFO slot is for a task that a running
+// one has just given something to do.
 void Worker::push(Task* task, Hint hint) {
+  if (t_context.task == nullptr) hint = Hint::kRequeue;
   // ORDER: relaxed, only the owner makes the slot non-null.
   bool slot_free = hint != Hint::kRequeue && lifo_.load(NORIA_RELAXED) == nullptr;
   if (slot_free) {

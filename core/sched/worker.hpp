@@ -98,6 +98,8 @@ class Worker final : public task::Home {
   struct Sleep;
   void begin_sleep(Sleep& sleep);
   void sleep_in_reactor(Sleep& sleep);
+  std::uint64_t publish_deadline(std::uint64_t limit_ns);
+  void jump_or_wait(std::uint64_t deadline_ns, const Sleep& sleep);
   void sleep_in_futex(Sleep& sleep);
   void end_sleep(Sleep& sleep);
   void hand_over_sentry();
