@@ -43,7 +43,23 @@ namespace noria::capi {
   return core->forked() ? -NORIA_EFORKED : NORIA_OK;
 }
 
-// A cx that can be used: it has a waker with all four functions' table.
+// As check_core, for calls on a handle that create something or begin to wait.
+[[nodiscard]] inline std::int32_t check_open(const runtime::Core* core) {
+  if (std::int32_t error = check_core(core); error != NORIA_OK) return error;
+  return core->closed() ? -NORIA_ESHUTDOWN : NORIA_OK;
+}
+
+inline noria_future* to_c(task::Future* future) { return reinterpret_cast<noria_future*>(future); }
+inline task::Future* from_c(noria_future* future) { return reinterpret_cast<task::Future*>(future); }
+
+// What a call that makes a future answers: `*out` is set on success only.
+// By reference, since the call that sets `future` may be an argument too.
+[[nodiscard]] inline std::int32_t give_future(std::int32_t error, task::Future* const& future, noria_future** out) {
+  if (error == NORIA_OK) *out = to_c(future);
+  return error;
+}
+
+// A waker, and a cx around one, that can be used.
 [[nodiscard]] inline bool usable(const noria_waker* waker) { return waker != nullptr && waker->vtable != nullptr; }
 [[nodiscard]] inline bool usable(const noria_cx* cx) { return cx != nullptr && usable(cx->waker); }
 

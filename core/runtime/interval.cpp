@@ -1,0 +1,126 @@
+#include "runtime/interval.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "noria/time.h"
+
+namespace noria::runtime {
+
+class IntervalTick final : public TimerWait {
+ public:
+  IntervalTick(Core* core, Interval* interval) : TimerWait(&kOps, core, interval->timer_), interval_(interval) {
+    interval->ref();
+  }
+  ~IntervalTick() {
+    if (consumed() && status() == NORIA_OK) settle();
+    {
+      sync::MutexLock guard(interval_->lock_);
+      if (!settled_) interval_->busy_ = false;
+    }
+    interval_->release();
+  }
+
+ private:
+  // The tick was taken: the interval goes on behind it.
+  void settle() {
+    if (std::exchange(settled_, true)) return;
+    interval_->took(fired_ns());
+  }
+
+  static void on_result(task::Future* future, void* out) {
+    auto* self = static_cast<IntervalTick*>(future);
+    *static_cast<std::uint64_t*>(out) = self->fired_ns();
+    self->settle();
+  }
+  static void on_destroy(task::Future* future) { static_cast<IntervalTick*>(future)->~IntervalTick(); }
+  static const task::FutureOps kOps;
+
+  Interval* const interval_;
+  bool settled_ = false;  // owner only
+};
+
+const task::FutureOps IntervalTick::kOps = {on_cancel, on_result,      on_destroy, sizeof(std::uint64_t),
+                                            false,     "interval tick"};
+
+std::int32_t Interval::create(Core& core, std::uint64_t first_ns, std::uint64_t period_ns, std::uint32_t missed,
+                              Interval** out) {
+  TimerHandle* timer = core.make<TimerHandle>(SlotKind::kOther, &core);
+  if (timer == nullptr) return -ENOMEM;
+  if (first_ns == 0) first_ns = core.now_ns();
+  *out = core.make<Interval>(SlotKind::kOther, &core, timer, first_ns, period_ns, missed);
+  if (*out != nullptr) return NORIA_OK;
+  timer->drop();
+  return -ENOMEM;
+}
+
+// What follows a tick that was reported at `now_ns`.
+void Interval::step(std::uint64_t now_ns) {
+  switch (missed_) {
+    case NORIA_MISSED_DELAY:
+      next_ns_ = saturating_add(now_ns, period_ns_);
+      return;
+    case NORIA_MISSED_SKIP:
+      if (now_ns > next_ns_) next_ns_ += (now_ns - next_ns_) / period_ns_ * period_ns_;
+      [[fallthrough]];
+    default:
+      next_ns_ = saturating_add(next_ns_, period_ns_);
+  }
+}
+
+bool Interval::take_due(std::uint64_t& instant_ns) {
+  sync::MutexLock guard(lock_);
+  std::uint64_t now_ns = core_->now_ns();
+  if (next_ns_ > now_ns) return false;
+  instant_ns = next_ns_;
+  step(now_ns);
+  return true;
+}
+
+// Arms the timer for the next tick, unless it is.
+std::uint64_t Interval::arm() {
+  sync::MutexLock guard(lock_);
+  if (timer_->deadline_ns() != next_ns_ || next_ns_ == kNever) timer_->reset(next_ns_);
+  return next_ns_;
+}
+
+std::int32_t Interval::poll_tick(const noria_cx* cx, std::uint64_t* instant_ns) {
+  if (!task::budget_poll(cx)) return NORIA_PENDING;
+  do {
+    if (take_due(*instant_ns)) return NORIA_READY;
+    arm();
+  } while (timer_->ready_or_leave(cx));
+  task::budget_restore(task::t_context);
+  return NORIA_PENDING;
+}
+
+std::int32_t Interval::tick(task::Future** out) {
+  {
+    sync::MutexLock guard(lock_);
+    if (std::exchange(busy_, true)) return -EBUSY;
+  }
+  arm();
+  IntervalTick* future = core_->make_future<IntervalTick>(this);
+  if (future == nullptr) {
+    sync::MutexLock guard(lock_);
+    busy_ = false;
+    return -ENOMEM;
+  }
+  *out = future;
+  timer_->begin(*future);
+  return NORIA_OK;
+}
+
+void Interval::took(std::uint64_t instant_ns) {
+  sync::MutexLock guard(lock_);
+  busy_ = false;
+  if (next_ns_ == instant_ns) step(core_->now_ns());
+}
+
+void Interval::reset() {
+  sync::MutexLock guard(lock_);
+  next_ns_ = saturating_add(core_->now_ns(), period_ns_);
+  timer_->reset(next_ns_);
+}
+
+}  // namespace noria::runtime

@@ -1,0 +1,64 @@
+#include "runtime/timeout.hpp"
+
+#include <cerrno>
+
+namespace noria::runtime {
+
+const Composite::Kind Timeout::kKind = {child_ready, end, cancel};
+const timer::TimerOps Timeout::kTimerOps = {on_fire, on_released};
+
+Timeout::Timeout(Core* core, task::Future* child)
+    : Composite(&own_ops_, &kKind, core),
+      Timer(&kTimerOps),
+      own_ops_{on_cancel, on_result, on_destroy, child->ops()->result_size, child->ops()->partial, "timeout"},
+      child_(child) {}
+
+std::int32_t Timeout::create(Core& core, task::Future* child, std::uint64_t timeout_ns, task::Future** out) {
+  Timeout* timeout = core.make_future<Timeout>(child);
+  if (timeout == nullptr) return -ENOMEM;
+  *out = timeout;
+  timeout->begin(timeout_ns);
+  return NORIA_OK;
+}
+
+void Timeout::begin(std::uint64_t timeout_ns) {
+  std::uint64_t deadline_ns = saturating_add(core()->now_ns(), timeout_ns);
+  if (!child_->ready()) {
+    if (timeout_ns == 0) {
+      expire();
+    } else if (deadline_ns != kNever) {
+      ref();
+      if (!core()->timer_arm(*this, deadline_ns)) {
+        release();
+        cancel_child(child_);  // the runtime is closing
+      }
+    }
+  }
+  listen(child_, 0);
+}
+
+void Timeout::expire() {
+  // ORDER: release, pairs with end.
+  expired_.store(true, NORIA_RELEASE);
+  cancel_child(child_);
+}
+
+bool Timeout::child_ready(Composite* self, std::size_t /*index*/) { return self->claim(); }
+
+void Timeout::end(Composite* self) {
+  auto* timeout = static_cast<Timeout*>(self);
+  (void)timeout->core()->timer_cancel(*timeout);
+  std::int32_t status = timeout->child_->status();
+  // ORDER: acquire, pairs with expire.
+  if (status == -ECANCELED && timeout->expired_.load(NORIA_ACQUIRE)) status = -ETIMEDOUT;
+  timeout->finish(status);
+}
+
+void Timeout::on_result(task::Future* future, void* out) {
+  // A tower of time-outs has one result, that of the lowest child.
+  task::Future* child = static_cast<Timeout*>(future)->child_;
+  while (child->ops()->destroy == on_destroy) child = static_cast<Timeout*>(child)->child_;
+  (void)child->take_result(out, child->ops()->result_size);
+}
+
+}  // namespace noria::runtime

@@ -1,0 +1,186 @@
+#include "runtime/timer_handle.hpp"
+
+#include <cerrno>
+#include <utility>
+
+namespace noria::runtime {
+
+const timer::TimerOps TimerHandle::kTimerOps = {on_fire, on_released};
+
+void TimerHandle::reset(std::uint64_t deadline_ns) {
+  sync::MutexLock guard(lock_);
+  state_ = State::kArmed;
+  deadline_ns_ = deadline_ns;
+  if (!in_wheel_) {
+    arm();
+  } else {
+    (void)core_->timer_reset(*this, deadline_ns);  // too late: fire() is on its way and looks at deadline_ns_
+  }
+}
+
+void TimerHandle::arm() {
+  ref();
+  in_wheel_ = core_->timer_arm(*this, deadline_ns_);
+  if (!in_wheel_) release();  // the runtime is closing; the caller has a reference of its own
+}
+
+std::int32_t TimerHandle::cancel() {
+  TimerWait* waits;
+  {
+    sync::MutexLock guard(lock_);
+    if (state_ != State::kArmed) return -EALREADY;
+    state_ = State::kUnarmed;
+    deadline_ns_ = kNever;
+    if (in_wheel_) (void)core_->timer_reset(*this, kNever);
+    waits = take_waits();
+  }
+  finish(waits, -ECANCELED);
+  return NORIA_OK;
+}
+
+// Whether it has fired, or would have if the wheel had been looked at just now.
+bool TimerHandle::passed() {
+  if (state_ == State::kArmed && deadline_ns_ <= core_->now_ns()) state_ = State::kFired;
+  return state_ == State::kFired;
+}
+
+std::int32_t TimerHandle::poll(const noria_cx* cx) {
+  if (!task::budget_poll(cx)) return NORIA_PENDING;
+  if (ready_or_leave(cx)) return NORIA_READY;
+  task::budget_restore(task::t_context);
+  return NORIA_PENDING;
+}
+
+bool TimerHandle::ready_or_leave(const noria_cx* cx) {
+  {
+    sync::MutexLock guard(lock_);
+    if (passed()) return true;
+    if (waker_.wakes_same(*cx->waker)) return false;
+  }
+  task::Waker waker(*cx->waker);  // foreign code: not under the lock; the old one is dropped after it, too
+  sync::MutexLock guard(lock_);
+  if (passed()) return true;
+  std::swap(waker_, waker);
+  return false;
+}
+
+std::int32_t TimerHandle::wait(task::Future** out) {
+  {
+    sync::MutexLock guard(lock_);
+    if (state_ == State::kUnarmed) return -NORIA_EBADSTATE;
+  }
+  TimerWait* future = core_->make_future<TimerWait>(this);
+  if (future == nullptr) return -ENOMEM;
+  *out = future;
+  begin(*future);
+  return NORIA_OK;
+}
+
+void TimerHandle::begin(TimerWait& wait) {
+  std::int32_t status = -ECANCELED;
+  {
+    sync::MutexLock guard(lock_);
+    // A cancel that came before this did not find it in the list and left the reference to us.
+    if (!wait.claimed() && state_ != State::kUnarmed) {
+      wait.fired_ns_ = deadline_ns_;
+      status = NORIA_OK;
+      if (!passed()) {
+        wait.next_ = waits_;
+        if (waits_ != nullptr) waits_->prev_ = &wait;
+        waits_ = &wait;
+        wait.listed_ = true;
+        return;
+      }
+    }
+  }
+  if (wait.claim()) return wait.finish(status);
+  wait.release();
+}
+
+std::uint64_t TimerHandle::deadline_ns() const {
+  sync::MutexLock guard(lock_);
+  return state_ == State::kArmed ? deadline_ns_ : kNever;
+}
+
+void TimerHandle::drop() {
+  TimerWait* waits;
+  bool in_wheel;
+  task::Waker waker;
+  {
+    sync::MutexLock guard(lock_);
+    state_ = State::kUnarmed;  // fire() arms it no more
+    in_wheel = in_wheel_;
+    waits = take_waits();
+    waker = std::move(waker_);
+  }
+  if (in_wheel) (void)core_->timer_cancel(*this);
+  finish(waits, -ECANCELED);
+  release();
+}
+
+TimerWait* TimerHandle::take_waits() {
+  for (TimerWait* wait = waits_; wait != nullptr; wait = wait->next_) {
+    wait->listed_ = false;
+    wait->won_ = wait->claim();
+    wait->fired_ns_ = deadline_ns_;
+  }
+  return std::exchange(waits_, nullptr);
+}
+
+void TimerHandle::unlist(TimerWait& wait) {
+  (wait.prev_ != nullptr ? wait.prev_->next_ : waits_) = wait.next_;
+  if (wait.next_ != nullptr) wait.next_->prev_ = wait.prev_;
+  wait.listed_ = false;
+}
+
+void TimerHandle::finish(TimerWait* taken, std::int32_t status) {
+  while (taken != nullptr) {
+    TimerWait* wait = std::exchange(taken, taken->next_);
+    if (wait->won_) {
+      wait->Future::finish(status);
+    } else {
+      wait->release();
+    }
+  }
+}
+
+void TimerHandle::on_fire(timer::Timer* timer) noexcept {
+  auto* self = static_cast<TimerHandle*>(timer);
+  TimerWait* waits = nullptr;
+  task::Waker waker;
+  {
+    sync::MutexLock guard(self->lock_);
+    self->in_wheel_ = false;
+    if (self->state_ == State::kUnarmed) return;
+    if (!self->passed()) return self->arm();  // it was moved while it fired
+    waits = self->take_waits();
+    waker = std::move(self->waker_);
+  }
+  waker.wake();
+  finish(waits, NORIA_OK);
+}
+
+void TimerHandle::on_released(timer::Timer* timer) noexcept { static_cast<TimerHandle&>(*timer).release(); }
+
+const task::FutureOps TimerWait::kOps = {on_cancel, nullptr, on_destroy, 0, false, "timer wait"};
+
+TimerWait::TimerWait(const task::FutureOps* ops, Core* core, TimerHandle* timer) : Future(ops, core), timer_(timer) {
+  timer->ref();
+}
+
+TimerWait::~TimerWait() { timer_->release(); }
+
+void TimerWait::on_cancel(task::Future* future) {
+  auto* self = static_cast<TimerWait*>(future);
+  if (!self->claim()) return;
+  bool listed;
+  {
+    sync::MutexLock guard(self->timer_->lock_);
+    listed = self->listed_;
+    if (listed) self->timer_->unlist(*self);
+  }
+  self->publish(-ECANCELED);
+  if (listed) self->release();
+}
+
+}  // namespace noria::runtime

@@ -1,0 +1,101 @@
+// timer_handle.hpp: a timer that is armed again and again: for one poll form and any number of wait futures.
+//
+// What the user has said (state_, deadline_ns_) is kept apart from what the wheel does (in_wheel_), because a timer
+// that the wheel is letting go cannot be armed at once:
+//
+//   call       in the wheel                                    not in the wheel
+//   reset      moves it; too late: fire() looks again          arms it
+//   cancel     moves it to never                               nothing
+//   fire       READY if the user's deadline has passed, else arms it anew
+//
+// Threads:    any; lock_ serialises them. fire and released by whoever runs the wheel.
+// Invariants: H1 in_wheel_ is set from arming until fire() has begun; only who finds it clear arms. H2 a wait future is in
+//             waits_ exactly while listed_; whoever takes it out of the list gives the operation's reference back.
+//             H3 wakers and futures are told after lock_ is free.
+// Lifetime:   counted: the handle, each wait future, and the wheel from arming to released().
+#pragma once
+
+#include <cstdint>
+
+#include "base/counted.hpp"
+#include "runtime/core.hpp"
+#include "sync/mutex.hpp"
+#include "timer/timer.hpp"
+
+namespace noria::runtime {
+
+class TimerHandle;
+
+// A future that is ready when its timer fires. What derives from it brings its own ops.
+class TimerWait : public task::Future {
+ public:
+  TimerWait(Core* core, TimerHandle* timer) : TimerWait(&kOps, core, timer) {}
+
+ protected:
+  TimerWait(const task::FutureOps* ops, Core* core, TimerHandle* timer);
+  ~TimerWait();
+
+  static void on_cancel(task::Future* future);
+
+  // The deadline that has passed; once ready.
+  std::uint64_t fired_ns() const { return fired_ns_; }
+
+ private:
+  friend class TimerHandle;
+
+  static void on_destroy(task::Future* future) { static_cast<TimerWait*>(future)->~TimerWait(); }
+  static const task::FutureOps kOps;
+
+  TimerHandle* const timer_;
+  TimerWait* next_ = nullptr;  // guarded by the timer's lock, then by who has taken it out
+  TimerWait* prev_ = nullptr;  // guarded by the timer's lock
+  std::uint64_t fired_ns_ = 0;
+  bool listed_ = false;  // guarded by the timer's lock
+  bool won_ = false;     // by who has taken it out: claim() succeeded
+};
+
+class TimerHandle final : public Counted<TimerHandle>, private timer::Timer {
+ public:
+  explicit TimerHandle(Core* core) : Timer(&kTimerOps), core_(core) { live_add(Live::kTimers, 1); }
+  ~TimerHandle() { live_add(Live::kTimers, -1); }
+
+  Core* core() const { return core_; }
+
+  void reset(std::uint64_t deadline_ns);
+  [[nodiscard]] std::int32_t cancel();  // -EALREADY: it has fired or was not armed
+  [[nodiscard]] std::int32_t poll(const noria_cx* cx);
+  // -NORIA_EBADSTATE: neither armed nor fired; -ENOMEM.
+  [[nodiscard]] std::int32_t wait(task::Future** out);
+  std::uint64_t deadline_ns() const;  // kNever: not armed
+
+  // Ready if `cx` need not wait; else leaves its waker. As poll without its budget.
+  [[nodiscard]] bool ready_or_leave(const noria_cx* cx);
+  // A future that was just made enters the list, or ends at once.
+  void begin(TimerWait& wait);
+  // The handle goes: disarms, ends what waits, gives the reference back.
+  void drop();
+
+ private:
+  friend class TimerWait;
+  enum class State { kUnarmed, kArmed, kFired };
+
+  static void on_fire(timer::Timer* timer) noexcept;
+  static void on_released(timer::Timer* timer) noexcept;
+  static const timer::TimerOps kTimerOps;
+
+  void arm() NORIA_REQUIRES(lock_);
+  bool passed() NORIA_REQUIRES(lock_);
+  TimerWait* take_waits() NORIA_REQUIRES(lock_);
+  void unlist(TimerWait& wait) NORIA_REQUIRES(lock_);
+  static void finish(TimerWait* taken, std::int32_t status);
+
+  Core* const core_;
+  mutable sync::Mutex lock_;
+  State state_ NORIA_GUARDED_BY(lock_) = State::kUnarmed;
+  bool in_wheel_ NORIA_GUARDED_BY(lock_) = false;
+  std::uint64_t deadline_ns_ NORIA_GUARDED_BY(lock_) = kNever;
+  task::Waker waker_ NORIA_GUARDED_BY(lock_);  // of the poll form
+  TimerWait* waits_ NORIA_GUARDED_BY(lock_) = nullptr;
+};
+
+}  // namespace noria::runtime
