@@ -12,27 +12,65 @@ namespace noria::runtime {
 namespace {
 
 constexpr std::uint32_t kMaxWorkers = 4096;
-constexpr std::uint32_t kInjectInterval = 61;
 
 std::uint32_t or_default(std::uint32_t value, std::uint32_t otherwise) { return value == 0 ? otherwise : value; }
 
-// quota / period of the process's cgroup (version 2, then 1), rounded up; 0: no limit is known.
-std::uint32_t cgroup_cpus() {
+// ceil(quota / period) of one cgroup file pair; 0: no limit.
+std::uint32_t cpus_of(long long quota, long long period) {
+  return quota <= 0 || period <= 0 ? 0 : static_cast<std::uint32_t>((quota + period - 1) / period);
+}
+
+// Reads "QUOTA PERIOD" ("max PERIOD" is no limit).
+std::uint32_t read_cpu_max(const char* path) {
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return 0;
   long long quota = 0;
   long long period = 0;
-  if (std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "re")) {
-    if (std::fscanf(file, "%lld %lld", &quota, &period) != 2) quota = 0;
-    std::fclose(file);
-  } else if (std::FILE* quota_file = std::fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re")) {
-    if (std::fscanf(quota_file, "%lld", &quota) != 1) quota = 0;
-    std::fclose(quota_file);
-    if (std::FILE* period_file = std::fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re")) {
-      if (std::fscanf(period_file, "%lld", &period) != 1) period = 0;
-      std::fclose(period_file);
-    }
+  bool both = std::fscanf(file, "%lld %lld", &quota, &period) == 2;
+  std::fclose(file);
+  return both ? cpus_of(quota, period) : 0;
+}
+
+long long read_number(const char* path) {
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return 0;
+  long long value = 0;
+  if (std::fscanf(file, "%lld", &value) != 1) value = 0;
+  std::fclose(file);
+  return value;
+}
+
+// The path of this process in the unified hierarchy, "" where there is none.
+void read_cgroup_path(char* path, int size) {
+  path[0] = '\0';
+  std::FILE* file = std::fopen("/proc/self/cgroup", "re");
+  if (file == nullptr) return;
+  char line[512];
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, "0::/", 4) != 0) continue;
+    line[std::strcspn(line, "\n")] = '\0';
+    std::snprintf(path, static_cast<std::size_t>(size), "%s", line + 3);
   }
-  if (quota <= 0 || period <= 0) return 0;
-  return static_cast<std::uint32_t>((quota + period - 1) / period);
+  std::fclose(file);
+}
+
+// The least quota from the process's cgroup up to the root (version 2, then 1), in CPUs, rounded up; 0: no limit is known.
+std::uint32_t cgroup_cpus() {
+  char path[512];
+  read_cgroup_path(path, sizeof path);
+  std::uint32_t least = 0;
+  for (;;) {
+    char file[600];
+    std::snprintf(file, sizeof file, "/sys/fs/cgroup%s/cpu.max", std::strcmp(path, "/") == 0 ? "" : path);
+    std::uint32_t cpus = read_cpu_max(file);
+    if (cpus != 0 && (least == 0 || cpus < least)) least = cpus;
+    char* slash = std::strrchr(path, '/');
+    if (slash == nullptr) break;
+    *slash = '\0';
+  }
+  if (least != 0) return least;
+  return cpus_of(read_number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
+                 read_number("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
 }
 
 std::uint64_t system_seed() {
@@ -104,7 +142,7 @@ std::int32_t read_options(const noria_runtime_options* from, Options& to) {
   to.pool_file_threads = or_default(given.pool_file_threads, to.pool_file_threads);
   to.pool_name_threads = or_default(given.pool_name_threads, to.pool_name_threads);
   to.pool_queue_limit = or_default(given.pool_queue_limit, to.pool_queue_limit);
-  to.inject_interval = or_default(given.inject_interval, kInjectInterval);
+  to.inject_interval = given.inject_interval;
   if (to.inject_interval > 64) return -EINVAL;  // P5
   if (given.pool_keep_alive_ns != 0) to.pool_keep_alive_ns = given.pool_keep_alive_ns;
   to.seed = given.seed != 0 ? given.seed : system_seed();

@@ -20,7 +20,7 @@ struct Options {
   std::uint32_t pool_file_threads = 16;
   std::uint32_t pool_name_threads = 8;
   std::uint32_t pool_queue_limit = NORIA_UNLIMITED;
-  std::uint32_t inject_interval = 0;
+  std::uint32_t inject_interval = 0;  // 0: tuned
   std::uint64_t pool_keep_alive_ns = 10'000'000'000;
   std::uint64_t seed = 0;
   std::string name = "noria";

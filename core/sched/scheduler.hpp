@@ -21,7 +21,7 @@ namespace noria::sched {
 struct Config {
   std::uint32_t workers = 1;
   bool current_thread = false;
-  std::uint32_t inject_interval = 61;
+  std::uint32_t inject_interval = 0;  // polls between two looks at the inject queue; 0: tuned to the polls' times
   std::uint64_t seed = 0;
   void (*on_park)(void*) = nullptr;
   void (*on_unpark)(void*) = nullptr;

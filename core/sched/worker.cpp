@@ -1,5 +1,7 @@
 #include "sched/worker.hpp"
 
+#include <algorithm>
+
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "task/context.hpp"
@@ -16,7 +18,8 @@ Worker::Worker(Scheduler& scheduler, std::uint32_t index, Slab* slab, std::uint6
       index_(index),
       slab_(slab),
       random_(seed * 0x9E3779B97F4A7C15u + 0x2545F4914F6CDD1Du),
-      until_inject_(scheduler.config().inject_interval),
+      inject_interval_(scheduler.config().inject_interval != 0 ? scheduler.config().inject_interval : kInjectInterval),
+      until_inject_(inject_interval_),
       seen_polls_(new std::uint64_t[scheduler.config().workers]()) {}
 
 void Worker::attach() {
@@ -89,6 +92,11 @@ void Worker::count_poll_time(std::uint64_t elapsed_ns) {
   std::uint64_t sample_ns = elapsed_ns < kNsPerMs ? elapsed_ns : kNsPerMs;
   mean_poll_ns_ = (3 * mean_poll_ns_ + sample_ns) / 4 + 1;
   std::uint64_t length = Scheduler::kBacklogNs / mean_poll_ns_;
+  if (scheduler_.config().inject_interval == 0) {
+    std::uint64_t polls = kInjectPatienceNs / mean_poll_ns_;
+    inject_interval_ =
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(polls, kInjectIntervalLeast, kInjectInterval));
+  }
   wake_length_ = length < 2 ? 2 : static_cast<std::uint32_t>(length < 1'000'000 ? length : 1'000'000);
 }
 
@@ -158,7 +166,7 @@ Task* Worker::take_inject(std::uint32_t first_shard, std::size_t most) {
 
 Task* Worker::next() {
   if (NORIA_UNLIKELY(--until_inject_ == 0)) {
-    until_inject_ = scheduler_.config().inject_interval;
+    until_inject_ = inject_interval_;
     std::uint32_t room = sync::Ring<Task>::kHalf - ring_.size() / 2;
     if (Task* task = take_inject(rotation_++, room < 2 ? 1 : room / 2)) return task;
   }

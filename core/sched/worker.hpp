@@ -77,6 +77,9 @@ class Worker final : public task::Home {
  private:
   static constexpr std::uint32_t kLifoInARow = 3;
   static constexpr std::uint32_t kDriverInterval = 61;
+  static constexpr std::uint32_t kInjectInterval = 61;         // P5 allows 64
+  static constexpr std::uint32_t kInjectIntervalLeast = 4;     // the lock is worth that many polls
+  static constexpr std::uint64_t kInjectPatienceNs = 200'000;  // what comes from outside waits about that long at most
   static constexpr std::uint32_t kSampleInterval = 64;
   static constexpr std::uint64_t kClockReadNs = 24;  // through the vDSO
 
@@ -119,6 +122,7 @@ class Worker final : public task::Home {
   Slab* const slab_;
   std::uint64_t random_;
   std::uint32_t lifo_polls_ = 0;
+  std::uint32_t inject_interval_;
   std::uint32_t until_inject_;
   std::uint32_t until_driver_ = kDriverInterval;
   std::uint32_t driver_interval_ = kDriverInterval;
