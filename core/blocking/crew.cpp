@@ -36,15 +36,7 @@ bool Crew::watched() const noexcept {
 }
 
 // C1 and C2 of the sleep protocol: true if a job is there and nobody is certain to look.
-bool Crew::missed() noexcept {
-  std::uint32_t now = watched() ? 1 : 0;
-  // ORDER: relaxed, only this lock's holders write it.
-  if (watch_.load(NORIA_RELAXED) != now) {
-    // ORDER: seq_cst, stands before the look at the queue: pairs with S1 and S2 in submit().
-    watch_.store(now, NORIA_SEQ_CST);
-  }
-  return now == 0 && !queue_.empty();
-}
+bool Crew::missed() noexcept { return watch_.missed(watched(), queue_); }
 
 // Ends every change of roles: makes sure of C2 by making a thread search.
 Crew::Errand Crew::settle() noexcept {
@@ -97,11 +89,9 @@ std::int32_t Crew::make_first_thread() noexcept {
 
 std::int32_t Crew::submit(Job& job) noexcept {
   job.pool_class = class_;
-  // ORDER: relaxed, a hint which way is short; S2 decides.
-  if (watch_.load(NORIA_RELAXED) == 0 || !queue_.use_credit()) return submit_locked(job);
-  queue_.push(job);  // S1; the job is not ours any more
-  // ORDER: seq_cst, S2 of the sleep protocol.
-  if (NORIA_LIKELY(watch_.load(NORIA_SEQ_CST) != 0)) return 0;
+  if (!watch_.hint() || !queue_.use_credit()) return submit_locked(job);
+  queue_.push(job);                              // S1; the job is not ours any more
+  if (NORIA_LIKELY(watch_.certain())) return 0;  // S2
   lock_.lock();
   Errand errand = settle();
   lock_.unlock();

@@ -8,10 +8,9 @@
 //   sentry      an idle thread, at most one, that sleeps in short ticks and looks in between
 //
 // THE SLEEP PROTOCOL. watch_ is the one word that a submitter reads. It is not zero only if somebody
-// is certain to look at the queue soon:
-//
-//   kWatched  a thread is searching; or a sentry is there, a job runs and jobs are short (see below);
-//             or no thread is idle and none can be added: then each looks when its job returns
+// is certain to look at the queue soon: a thread is searching; or a sentry is there, a job runs and
+// jobs are short (see below); or no thread is idle and none can be added, so that each looks when its
+// job returns.
 //
 //   submitter                                thread of the crew, under lock_
 //   S1  push the job        (seq_cst)        C1  change roles; store watch_       (seq_cst)
@@ -47,6 +46,7 @@
 #include "base/atomic.hpp"
 #include "base/platform.hpp"
 #include "blocking/queue.hpp"
+#include "blocking/watch.hpp"
 #include "sync/mutex.hpp"
 
 namespace noria::blocking {
@@ -163,7 +163,7 @@ class Crew {
   const CrewLimits limits_;
 
   // Read by every submitter, written only when it changes.
-  alignas(kCacheLine) Atomic<std::uint32_t> watch_{0};
+  alignas(kCacheLine) Watch watch_;
 
   alignas(kCacheLine) sync::Mutex lock_;
   Worker* idle_ NORIA_GUARDED_BY(lock_) = nullptr;  // latest first

@@ -1,6 +1,10 @@
 #include "blocking/queue.hpp"
 
 namespace noria::blocking {
+
+#ifdef NORIA_MODEL
+JobQueue::Shard& JobQueue::shard_of_thread() noexcept { return shards_[0]; }
+#else
 namespace {
 
 constinit Atomic<std::uint32_t> g_threads_seen{0};
@@ -13,6 +17,7 @@ JobQueue::Shard& JobQueue::shard_of_thread() noexcept {
   if (NORIA_UNLIKELY(t_shard == 0)) t_shard = g_threads_seen.fetch_add(1, NORIA_RELAXED) % kShards + 1;
   return shards_[t_shard - 1];
 }
+#endif
 
 bool JobQueue::use_credit() noexcept {
   auto& credits = shard_of_thread().credits;

@@ -64,7 +64,11 @@ class JobQueue {
   std::uint64_t size() const noexcept { return submitted() - taken_; }
 
  private:
+#ifdef NORIA_MODEL
+  static constexpr std::size_t kShards = 1;  // the fewer words, the more interleavings are reached
+#else
   static constexpr std::size_t kShards = 8;
+#endif
   static constexpr std::uint64_t kGrant = 1024;
 
   struct alignas(kCacheLine) Shard {
