@@ -1,10 +1,11 @@
 // One pointer from one side to the other: every end in every order, on one thread and on two.
+#include <criterion/criterion.h>
+
 #include <cerrno>
 #include <thread>
 #include <vector>
 
-#include "support/foreign_waker.hpp"
-#include "support/runtimes.hpp"
+#include "support/runtime_fixture.hpp"
 
 using namespace noria::test;
 
@@ -100,14 +101,14 @@ Test(Oneshot, Sender_that_waits_is_woken_by_close_and_by_drop) {
     for (bool close : {true, false}) {
       Ends ends(lane.rt);
       ForeignWaker waker;
-      cr_assert_eq(noria_oneshot_poll_closed(ends.tx, &waker.cx), NORIA_PENDING);
-      cr_assert_eq(noria_oneshot_poll_closed(ends.tx, &waker.cx), NORIA_PENDING);
-      cr_assert_eq(waker.clones, 1, "the same waker is not cloned again");
+      cr_assert_eq(noria_oneshot_poll_closed(ends.tx, waker.cx()), NORIA_PENDING);
+      cr_assert_eq(noria_oneshot_poll_closed(ends.tx, waker.cx()), NORIA_PENDING);
+      cr_assert_eq(waker.alive(), 1, "the same waker is not cloned again");
       if (close) cr_assert_eq(noria_oneshot_close(ends.rx), NORIA_OK);
       cr_assert_eq(noria_oneshot_receiver_drop(ends.rx), NORIA_OK);
-      cr_assert_eq(waker.wakes, 1);
-      cr_assert_eq(waker.clones, 0);
-      cr_assert_eq(noria_oneshot_poll_closed(ends.tx, &waker.cx), NORIA_READY);
+      cr_assert_eq(waker.wakes(), 1);
+      cr_assert_eq(waker.alive(), 0);
+      cr_assert_eq(noria_oneshot_poll_closed(ends.tx, waker.cx()), NORIA_READY);
       cr_assert_eq(noria_oneshot_sender_drop(ends.tx), NORIA_OK);
     }
   });
@@ -119,20 +120,20 @@ Test(Oneshot, Wakers_left_behind_are_dropped_by_whichever_end_goes) {
     int value = 1;
     void* got = nullptr;
     Ends ends(lane.rt);
-    cr_assert_eq(noria_oneshot_poll_receive(ends.rx, &first.cx, &got), NORIA_PENDING);
-    cr_assert_eq(noria_oneshot_poll_receive(ends.rx, &second.cx, &got), NORIA_PENDING);
-    cr_assert_eq(first.clones, 0, "the last wins, the first is dropped");
-    cr_assert_eq(noria_oneshot_poll_closed(ends.tx, &first.cx), NORIA_PENDING);
+    cr_assert_eq(noria_oneshot_poll_receive(ends.rx, first.cx(), &got), NORIA_PENDING);
+    cr_assert_eq(noria_oneshot_poll_receive(ends.rx, second.cx(), &got), NORIA_PENDING);
+    cr_assert_eq(first.alive(), 0, "the last wins, the first is dropped");
+    cr_assert_eq(noria_oneshot_poll_closed(ends.tx, first.cx()), NORIA_PENDING);
     cr_assert_eq(noria_oneshot_send(ends.tx, &value), NORIA_OK);
-    cr_assert_eq(second.wakes, 1);
-    cr_assert_eq(first.wakes, 0);
+    cr_assert_eq(second.wakes(), 1);
+    cr_assert_eq(first.wakes(), 0);
     cr_assert_eq(noria_oneshot_receiver_drop(ends.rx), NORIA_OK);
     Ends others(lane.rt);
-    cr_assert_eq(noria_oneshot_poll_receive(others.rx, &first.cx, &got), NORIA_PENDING);
+    cr_assert_eq(noria_oneshot_poll_receive(others.rx, first.cx(), &got), NORIA_PENDING);
     cr_assert_eq(noria_oneshot_receiver_drop(others.rx), NORIA_OK);
     cr_assert_eq(noria_oneshot_sender_drop(others.tx), NORIA_OK);
-    cr_assert_eq(first.clones + second.clones, 0);
-    cr_assert_eq(first.wakes, 0);
+    cr_assert_eq(first.alive() + second.alive(), 0);
+    cr_assert_eq(first.wakes(), 0);
   });
 }
 
@@ -209,12 +210,12 @@ Test(Oneshot, Send_and_drop_on_two_threads_pass_or_return_each_value) {
       });
       void* got = nullptr;
       ForeignWaker waker;
-      int32_t status = noria_oneshot_poll_receive(ends.rx, &waker.cx, &got);
+      int32_t status = noria_oneshot_poll_receive(ends.rx, waker.cx(), &got);
       if (status == NORIA_READY) ++taken;
       if (round % 2 == 0) cr_assert_eq(noria_oneshot_close(ends.rx), NORIA_OK);
       cr_assert_eq(noria_oneshot_receiver_drop(ends.rx), NORIA_OK);
       sender.join();
-      cr_assert_eq(waker.clones, 0);
+      cr_assert_eq(waker.alive(), 0);
     }
     cr_assert_eq(taken + returned + g_discards, kRounds);
   });
@@ -262,12 +263,12 @@ Test(Oneshot, Misuse_is_told) {
     cr_assert_eq(noria_oneshot_new(lane.rt, discard, &ends.tx, nullptr), -EINVAL);
     cr_assert_eq(noria_oneshot_new(nullptr, discard, &ends.tx, &ends.rx), -NORIA_ENOCONTEXT);
     cr_assert_eq(noria_oneshot_send(nullptr, nullptr), -EINVAL);
-    cr_assert_eq(noria_oneshot_poll_closed(nullptr, &waker.cx), -EINVAL);
+    cr_assert_eq(noria_oneshot_poll_closed(nullptr, waker.cx()), -EINVAL);
     cr_assert_eq(noria_oneshot_poll_closed(ends.tx, nullptr), -EINVAL);
     cr_assert_eq(noria_oneshot_sender_drop(nullptr), -EINVAL);
-    cr_assert_eq(noria_oneshot_poll_receive(nullptr, &waker.cx, &got), -EINVAL);
+    cr_assert_eq(noria_oneshot_poll_receive(nullptr, waker.cx(), &got), -EINVAL);
     cr_assert_eq(noria_oneshot_poll_receive(ends.rx, nullptr, &got), -EINVAL);
-    cr_assert_eq(noria_oneshot_poll_receive(ends.rx, &waker.cx, nullptr), -EINVAL);
+    cr_assert_eq(noria_oneshot_poll_receive(ends.rx, waker.cx(), nullptr), -EINVAL);
     cr_assert_eq(noria_oneshot_receive(ends.rx, nullptr), -EINVAL);
     cr_assert_eq(noria_oneshot_receive(nullptr, nullptr), -EINVAL);
     cr_assert_eq(noria_oneshot_try_receive(ends.rx, nullptr), -EINVAL);
