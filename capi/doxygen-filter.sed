@@ -9,3 +9,4 @@ s|^\(#define .*[^ ]\) */\* \(.*\) \*/ *$|\1 /**< \2 */|
 s/\(^ \* *\|  \)\(Threads\|Owner\|Callback\|Errors\): */\n * \\par \2\n * /g
 s|<\([a-z/]*\.h\)>|\&lt;\1\&gt;|g
 s|^#include &lt;\(.*\)&gt;|#include <\1>|
+/^ *\/*\*/s|#include|\\#include|g
