@@ -194,6 +194,7 @@ class Core {
   static void run_worker_on_pool(void* worker);
   void run_worker(sched::Worker& worker);
   void worker_ended(sched::Worker& worker);
+  void part_ended();
   static void pool_thread_start(void* core);
   static void pool_thread_stop(void* core);
 
@@ -213,10 +214,14 @@ class Core {
   void name_running();
 
   // sweep.cpp
-  void sweep(bool alone);
-  std::uint32_t sweep_tasks();
-  void sweep_queues();
-  void sweep_futures();
+  struct Swept {
+    std::uint64_t tasks = 0;
+    std::uint64_t futures = 0;
+  };
+  Swept sweep(bool alone);
+  std::uint32_t sweep_tasks(Swept& swept);
+  void sweep_queues(Swept& swept);
+  void sweep_futures(Swept& swept);
   void sweep_wheels();
 
   // turn.cpp
@@ -241,7 +246,9 @@ class Core {
   Atomic<std::uint64_t> holders_{1};
   Atomic<std::uint32_t> parts_{0};
   Atomic<std::uint32_t> phase_{kOpen};
-  Atomic<std::uint32_t> workers_left_{0};  // owners that have not ended yet: a futex
+  // What has not ended yet, a futex: owners of workers, and threads of workers (which block_in_place may have parted).
+  Atomic<std::uint32_t> left_{0};
+  Atomic<std::uint32_t> blocked_in_place_{0};
   Atomic<std::uint32_t> clock_holds_{0};
   Atomic<std::uintptr_t> owner_{0};  // thread that a current-thread runtime belongs to
   Atomic<bool> driving_{false};      // and whether it drives it now

@@ -64,8 +64,8 @@ std::int32_t Core::end(std::uint64_t timeout_ns, noria_shutdown_report* report) 
     // ORDER: release, publishes the report.
     phase_.store(kEnded, NORIA_RELEASE);
     sync::futex_wake_all(phase_);
-    // ORDER: acquire, pairs with the last worker's end: it may have left after the wait and before kEnded was visible.
-    if (report_.timed_out != 0 && workers_left_.load(NORIA_ACQUIRE) == 0) sweep(true);
+    // ORDER: acquire, pairs with part_ended: the last may have come between the wait and kEnded.
+    if (report_.timed_out != 0 && left_.load(NORIA_ACQUIRE) == 0) sweep(true);
   }
   return wait_for_end(deadline_ns, report);
 }
@@ -92,7 +92,9 @@ void Core::take_down(std::uint64_t deadline_ns) {
   bool workers_left = wait_for_workers(deadline_ns);
   bool jobs_left = pool_->wait_idle(deadline_ns);
   if (!workers_left || !jobs_left) name_running();
-  sweep(workers_left);
+  Swept swept = sweep(workers_left);
+  report_.tasks_dropped += swept.tasks;
+  report_.futures_cancelled += swept.futures;
   join_threads(workers_left);
   report_.timed_out = workers_left && jobs_left ? 0 : 1;
   t_context.ending = before;
@@ -101,17 +103,18 @@ void Core::take_down(std::uint64_t deadline_ns) {
 // False: at the deadline there were polls running. A worker that is merely on its way out is waited for.
 bool Core::wait_for_workers(std::uint64_t deadline_ns) {
   for (;;) {
-    // ORDER: acquire, pairs with worker_ended.
-    std::uint32_t left = workers_left_.load(NORIA_ACQUIRE);
+    // ORDER: acquire, pairs with part_ended.
+    std::uint32_t left = left_.load(NORIA_ACQUIRE);
     if (left == 0) return true;
     std::uint64_t now_ns = monotonic_ns();
-    if (now_ns >= deadline_ns && polls_running() >= left) return false;
-    sync::futex_wait(workers_left_, left, now_ns < deadline_ns ? deadline_ns - now_ns : kNsPerMs);
+    if (now_ns >= deadline_ns && polls_running() != 0) return false;
+    sync::futex_wait(left_, left, now_ns < deadline_ns ? deadline_ns - now_ns : kNsPerMs);
   }
 }
 
 std::uint32_t Core::polls_running() const {
-  std::uint32_t count = 0;
+  // ORDER: acquire, pairs with block_in_place.
+  std::uint32_t count = blocked_in_place_.load(NORIA_ACQUIRE);
   for (std::uint32_t i = 0; i < options_.workers; ++i) {
     if (scheduler_->worker(i).running_name() != nullptr) ++count;
   }
@@ -133,6 +136,11 @@ void Core::name_running() {
     if (name == nullptr) continue;
     ++report_.polls_running;
     add(name);
+  }
+  // ORDER: acquire, as in polls_running.
+  for (std::uint32_t i = blocked_in_place_.load(NORIA_ACQUIRE); i != 0; --i) {
+    ++report_.polls_running;
+    add("block_in_place");
   }
   blocking::RunningJob jobs[16];
   std::size_t count = pool_->running(jobs, 16);

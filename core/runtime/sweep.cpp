@@ -18,57 +18,59 @@ constexpr int kRoundsBesideStuck = 64;
 // A task that is notified and in no queue is about to be put there by the thread that notified it; the loop goes round until it has.
 // `alone`: no worker is left, so every task ends here. Else some may stand behind a poll that is stuck (in a strand's queue), and
 // are left to the sweep of the last worker.
-void Core::sweep(bool alone) {
+Core::Swept Core::sweep(bool alone) {
+  Swept swept;
   Core* current = t_context.core;
   Core* ending = t_context.ending;
   t_context.core = this;
   t_context.ending = this;
   if (reactor_ != nullptr) reactor_->close_all();
   for (int round = 0; alone || round < kRoundsBesideStuck; ++round) {
-    sweep_queues();
-    if (sweep_tasks() == 0) break;
+    sweep_queues(swept);
+    if (sweep_tasks(swept) == 0) break;
     ::sched_yield();
   }
-  sweep_futures();
+  sweep_futures(swept);
   sweep_wheels();
   t_context.core = current;
   t_context.ending = ending;
+  return swept;
 }
 
-void Core::sweep_queues() {
+void Core::sweep_queues(Swept& swept) {
   for (;;) {
     task::Queue queue = scheduler_->inject().pop(0, SIZE_MAX);
     for (std::uint32_t i = 0; i < options_.workers; ++i) scheduler_->worker(i).take_all(queue);
     if (queue.empty()) return;
     while (task::Task* task = queue.pop()) {
-      ++report_.tasks_dropped;
+      ++swept.tasks;
       task::drop_queued(task);
     }
   }
 }
 
 // How many are still queued or on their way into a queue.
-std::uint32_t Core::sweep_tasks() {
+std::uint32_t Core::sweep_tasks(Swept& swept) {
   std::uint32_t queued = 0;
   for (Slab* slab : slabs_) {
     slab->for_each_live(SlotKind::kTask, [&](void* slot) {
       auto* task = static_cast<task::Task*>(slot);
       if (task->local) return;  // dropped by its own worker, which has left or will
       Claim claim = task::drop_for_shutdown(task);
-      if (claim == Claim::kClaimed) ++report_.tasks_dropped;
+      if (claim == Claim::kClaimed) ++swept.tasks;
       if (claim == Claim::kQueued) ++queued;
     });
   }
   return queued;
 }
 
-void Core::sweep_futures() {
+void Core::sweep_futures(Swept& swept) {
   for (Slab* slab : slabs_) {
     slab->for_each_live(SlotKind::kFuture, [&](void* slot) {
       auto* future = static_cast<task::Future*>(slot);
       if (!future->ref_if_live()) return;
       if (!future->ready()) {
-        ++report_.futures_cancelled;
+        ++swept.futures;
         future->cancel();
       }
       future->release();

@@ -15,7 +15,7 @@ using task::t_context;
 
 std::int32_t Core::start_threads() {
   // ORDER: relaxed, published by pthread_create.
-  workers_left_.store(options_.workers, NORIA_RELAXED);
+  left_.store(2 * options_.workers, NORIA_RELAXED);
   for (std::uint32_t i = 0; i < options_.workers; ++i) {
     add_holder();
     pthread_t thread;
@@ -55,6 +55,8 @@ void* Core::thread_main(void* data) {
   }
   if (options.on_thread_start != nullptr) options.on_thread_start(options.hook_data);
   core->run_worker(worker);
+  t_context.core = core;
+  core->part_ended();
   if (options.on_thread_stop != nullptr) options.on_thread_stop(options.hook_data);
   t_context.core = nullptr;
   core->drop_holder();
@@ -73,20 +75,29 @@ void Core::run_worker_on_pool(void* data) {
 void Core::run_worker(sched::Worker& worker) {
   worker.attach();
   worker.loop();
-  if (t_context.worker != &worker) return;
-  worker_ended(worker);
+  if (t_context.worker == &worker) {
+    worker_ended(worker);
+  } else {
+    // ORDER: acq_rel, pairs with block_in_place.
+    blocked_in_place_.fetch_sub(1, NORIA_ACQ_REL);
+  }
 }
 
 void Core::worker_ended(sched::Worker& worker) {
   worker.drop_local_tasks();
   worker.detach();
-  // ORDER: acq_rel, what the worker did happens before the sweep.
-  bool last = workers_left_.fetch_sub(1, NORIA_ACQ_REL) == 1;
-  sync::futex_wake(workers_left_);
+  part_ended();
+}
+
+// A worker has lost its last owner, or a thread of a worker has come to its end.
+void Core::part_ended() {
+  // ORDER: acq_rel, what it did happens before the sweep.
+  bool last = left_.fetch_sub(1, NORIA_ACQ_REL) == 1;
+  sync::futex_wake_all(left_);
   if (!last) return;
   // ORDER: acquire, pairs with start_reaper.
   if (last_worker_ends_.load(NORIA_ACQUIRE)) (void)end(0, nullptr);
-  // The shutdown did not wait for this worker: what it still held is swept now.
+  // The shutdown did not wait for this one: what it still held is swept now.
   // ORDER: acquire, pairs with the end of the shutdown.
   if (phase_.load(NORIA_ACQUIRE) == kEnded) sweep(true);
 }

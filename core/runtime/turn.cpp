@@ -216,6 +216,9 @@ std::int32_t Core::block_in_place(std::int32_t (*run)(void*), void* arg, std::in
       worker->attach();
       return error;
     }
+    // Until the thread ends: its poll goes on behind the blocking part.
+    // ORDER: acq_rel, read by who waits for the end.
+    core->blocked_in_place_.fetch_add(1, NORIA_ACQ_REL);
   }
   std::int32_t answer;
   try {

@@ -38,11 +38,21 @@ void Scheduler::schedule(task::Task* task, task::Hint hint) {
 
 void Scheduler::send_back(task::Task*) { NORIA_ASSERT(false, "only local tasks are sent back"); }
 
+// Between the count and its undoing another pusher may have trusted it, and the worker that was on its way may have gone to sleep: so the
+// queue is looked at again after an undoing (seq_cst both: the pusher stores the size, then reads the word).
 void Scheduler::ensure_awake() {
   std::uint32_t bell;
-  if (!idle_.wake_first(bell)) return;
-  if (!notify_one(true)) idle_.undo_wake();
-  if (bell != IdleWord::kNobody) ring(bell);
+  while (idle_.wake_first(bell)) {
+    bool woken = notify_one(true);
+    if (!woken) idle_.undo_wake();
+    if (bell != IdleWord::kNobody) ring(bell);
+    if (woken || inject_.empty()) return;
+  }
+}
+
+void Scheduler::undo_wake() {
+  idle_.undo_wake();
+  if (!inject_.empty()) ensure_awake();
 }
 
 void Scheduler::wake_for_backlog(Worker& from) {
@@ -53,7 +63,7 @@ void Scheduler::wake_for_backlog(Worker& from) {
   if (notify_one(false)) {
     from.counters().wakes_sent.add(1);
   } else {
-    idle_.undo_wake();
+    undo_wake();
   }
   if (bell != IdleWord::kNobody) ring(bell);
 }
@@ -88,7 +98,7 @@ bool Scheduler::notify_one(bool poller_first) {
 void Scheduler::wake_worker(std::uint32_t index) {
   std::uint32_t bell;
   idle_.unpark(true, bell);
-  if (!notify(index)) idle_.undo_wake();
+  if (!notify(index)) undo_wake();
   if (bell != IdleWord::kNobody && bell != index) ring(bell);
 }
 

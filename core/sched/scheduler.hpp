@@ -83,6 +83,7 @@ class Scheduler final : public task::Home {
   bool stopping() const { return stopping_.load(NORIA_SEQ_CST); }
 
  private:
+  void undo_wake();
   bool notify(std::uint32_t index);
   bool notify_one(bool poller_first);
 

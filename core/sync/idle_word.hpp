@@ -92,7 +92,7 @@ class IdleWord {
         bell);
   }
 
-  // Nobody was found to wake after all. What the counted one would have looked for is seen by whoever was on its way.
+  // Nobody was found to wake after all. Another pusher may have trusted the count meanwhile: the caller looks at the queue again.
   void undo_wake() {
     // ORDER: seq_cst, as park.
     word_.fetch_sub(kAwake + kSearching, NORIA_SEQ_CST);
