@@ -249,6 +249,7 @@ class Core {
   // What has not ended yet, a futex: owners of workers, and threads of workers (which block_in_place may have parted).
   Atomic<std::uint32_t> left_{0};
   Atomic<std::uint32_t> blocked_in_place_{0};
+  Atomic<std::uint64_t> jobs_dropped_{0};
   Atomic<std::uint32_t> clock_holds_{0};
   Atomic<std::uintptr_t> owner_{0};  // thread that a current-thread runtime belongs to
   Atomic<bool> driving_{false};      // and whether it drives it now

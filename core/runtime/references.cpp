@@ -25,13 +25,16 @@ void Core::retain() {
 }
 
 std::int32_t Core::release() {
-  // ORDER: acquire, pairs with the releases of others.
-  if (users_.load(NORIA_ACQUIRE) == 1) {
-    std::int32_t error = shutdown(0, nullptr);
-    if (error == -NORIA_EWRONGTHREAD) return error;
+  // ORDER: acquire, pairs with the releases of others: whoever sees one left is alone.
+  std::uint64_t users = users_.load(NORIA_ACQUIRE);
+  while (users != 1) {
+    // ORDER: acq_rel, what each user did happens before the end. Failure is retried.
+    if (users_.compare_exchange_weak(users, users - 1, NORIA_ACQ_REL)) return NORIA_OK;
   }
-  // ORDER: acq_rel, what each user did happens before the end.
-  if (users_.fetch_sub(1, NORIA_ACQ_REL) == 1) drop_holder();
+  if (std::int32_t error = shutdown(0, nullptr); error == -NORIA_EWRONGTHREAD) return error;
+  // ORDER: relaxed, the holder below carries the order.
+  users_.store(0, NORIA_RELAXED);
+  drop_holder();
   return NORIA_OK;
 }
 

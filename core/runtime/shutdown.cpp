@@ -46,9 +46,12 @@ bool Core::close() {
   std::uint32_t open = kOpen;
   // ORDER: acq_rel, pairs with closed().
   if (!phase_.compare_exchange_strong(open, kClosing, NORIA_ACQ_REL)) return false;
-  scheduler_->stop();
+  std::uint64_t queued = 0;
   for (std::size_t i = 0; i < blocking::kPoolClasses; ++i)
-    report_.jobs_dropped += pool_->metrics(static_cast<blocking::PoolClass>(i)).queued;
+    queued += pool_->metrics(static_cast<blocking::PoolClass>(i)).queued;
+  // ORDER: relaxed, published to whoever takes it down by the stop of workers and pool, which he waits for.
+  jobs_dropped_.store(queued, NORIA_RELAXED);
+  scheduler_->stop();
   pool_->close();
   sync::MutexLock guard(blocked_lock_);
   for (ThreadWaker* waker = blocked_; waker != nullptr; waker = waker->next()) waker->notify();
@@ -93,6 +96,8 @@ void Core::take_down(std::uint64_t deadline_ns) {
   bool jobs_left = pool_->wait_idle(deadline_ns);
   if (!workers_left || !jobs_left) name_running();
   Swept swept = sweep(workers_left);
+  // ORDER: relaxed, as in close.
+  report_.jobs_dropped = jobs_dropped_.load(NORIA_RELAXED);
   report_.tasks_dropped += swept.tasks;
   report_.futures_cancelled += swept.futures;
   join_threads(workers_left);
