@@ -123,7 +123,7 @@ void Scheduler::deadline_armed(std::uint64_t deadline_ns) {
 
 bool Scheduler::take_poller(std::uint32_t worker) {
   std::uint32_t nobody = IdleWord::kNobody;
-  // ORDER: seq_cst, acquires what the last poller left; pairs with poller().
+  // ORDER: relaxed, a look that the exchange checks; seq_cst, acquires what the last poller left; pairs with poller().
   return poller_.load(NORIA_RELAXED) == nobody && poller_.compare_exchange_strong(nobody, worker, NORIA_SEQ_CST);
 }
 
