@@ -53,7 +53,10 @@ std::int32_t deliver(Core& core, task::Future* future, const noria_delivery& del
       break;
     case NORIA_DELIVER_STRAND: {
       auto* strand = reinterpret_cast<task::Strand*>(delivery.strand);
-      if (strand != nullptr) error = core.spawn_at(strand, true, &Delivery::kTask, state, nullptr);
+      if (strand == nullptr) break;
+      strand->add_user();  // the task: the caller may drop its handle as soon as this returns
+      error = core.spawn_at(strand, true, &Delivery::kTask, state, nullptr);
+      if (error != NORIA_OK) strand->remove_user();
       break;
     }
     case NORIA_DELIVER_TURN:
