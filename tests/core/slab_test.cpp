@@ -196,3 +196,52 @@ Test(slab, Orphan_with_slots_out_ends_with_the_last_free) {
   cr_assert_eq(o.ends.load(), 1);
   cr_assert_eq(allocations(), 0);
 }
+
+Test(slab, Orphan_counts_what_was_taken_in_halfway) {
+  Owned o;
+  std::vector<void*> slots;
+  for (int i = 0; i < 2000; ++i) slots.push_back(o.alloc(64));
+  std::thread([&] {
+    for (void* p : slots) Slab::free(p);
+  }).join();
+  // One allocation takes in a part of them; the rest waits with the owner.
+  while (slots.size() < 2300) slots.push_back(o.alloc(64));
+  for (std::size_t i = 2000; i < slots.size(); ++i) Slab::free(slots[i]);
+  o.slab->orphan();
+  cr_assert_eq(o.ends.load(), 1);
+  cr_assert_eq(allocations(), 0);
+}
+
+Test(slab, Chunk_keeps_its_kind_and_place_while_it_is_walked) {
+  Owned o;
+  std::vector<void*> tasks;
+  for (int i = 0; i < 2000; ++i) {
+    tasks.push_back(o.alloc(64));
+    life(tasks.back()).store(1);
+  }
+  void* large = o.alloc(5000);
+  life(large).store(1);
+  std::vector<void*> futures;
+  bool all_freed = false;
+  std::int64_t at_first = allocations();
+  o.slab->for_each_live(SlotKind::kTask, [&](void* p) {
+    cr_assert_not(all_freed, "no task is left");
+    if (p == large) {
+      Slab::free(large);
+      cr_assert_eq(allocations(), at_first, "the walk goes on from this chunk");
+      return;
+    }
+    if (p != tasks[0]) return;
+    all_freed = true;
+    for (void* task : tasks) Slab::free(task);  // this chunk and others become empty
+    for (int i = 0; i < 2000; ++i) {
+      futures.push_back(o.alloc(100, SlotKind::kFuture));
+      life(futures.back()).store(1);
+    }
+  });
+  cr_assert(all_freed);
+  for (void* p : futures) Slab::free(p);
+  o.slab->orphan();
+  cr_assert_eq(o.ends.load(), 1);
+  cr_assert_eq(allocations(), 0);
+}
