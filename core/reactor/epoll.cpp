@@ -149,17 +149,17 @@ int Epoll::poll(std::uint64_t timeout_ns) {
   int error = count < 0 ? errno : 0;
   // ORDER: relaxed look, acq_rel exchange: as above. One that is missed is there for the next poll.
   if (unparked_.load(NORIA_RELAXED) != 0 && unparked_.exchange(0, NORIA_ACQ_REL) != 0) owed_ = timeout_ns == 0;
-  if (count <= 0) return error == EINTR ? 0 : -error;
-  int found = look_up(count);
+  int found = count > 0 ? look_up(count) : 0;
   {
     Fired fired;
+    take_deferred(fired);
     for (int i = 0; i < found; ++i) {
       found_[i].source->report(found_[i].events, fired);
       if (fired.crowded()) fired.run();
     }
   }
   for (int i = 0; i < found; ++i) found_[i].source->unref();
-  return found;
+  return error == 0 || error == EINTR ? found : -error;
 }
 
 void Epoll::unpark() {

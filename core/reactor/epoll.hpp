@@ -77,9 +77,10 @@ class Epoll final : public Reactor {
   [[nodiscard]] std::int32_t add(Source& source) override;
   void remove(Source& source) override;
   std::uint64_t sources() const override;
-  void close_all() override;
 
  private:
+  void close_all() override;
+
   static constexpr int kBatch = 256;
   static constexpr std::uint64_t kWakeData = UINT64_MAX;
 

@@ -49,14 +49,32 @@ class Reactor {
   // begun (it holds a reference then). Twice is once. The descriptor must be open or this source must not own it.
   virtual void remove(Source& source) = 0;
 
+  // Fires `waiter` (not queued) in a poll to come (in this call once closed), for work that is cut short so that others get their turn. Whoever
+  // defers keeps the waiter alive until then. Any thread.
+  void defer(Waiter& waiter);
+
   // How many are registered.
   virtual std::uint64_t sources() const = 0;
 
   // Tells all that wait that nothing will come any more, for the end of a runtime. Sources stay registered.
-  virtual void close_all() = 0;
+  void close();
+  bool closed() const {
+    // ORDER: seq_cst, see defer.
+    return closed_.load(NORIA_SEQ_CST);
+  }
 
   static void* operator new(std::size_t size, const std::nothrow_t&) noexcept;
   static void operator delete(void* p, std::size_t size) noexcept;
+
+ protected:
+  // The poller: hands over what was deferred, in order.
+  void take_deferred(Fired& fired);
+
+  virtual void close_all() = 0;
+
+ private:
+  Atomic<Waiter*> deferred_{nullptr};  // newest first
+  Atomic<bool> closed_{false};
 };
 
 }  // namespace noria::reactor

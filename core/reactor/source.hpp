@@ -102,6 +102,12 @@ class Source {
     return unpack(word_.load(NORIA_ACQUIRE));
   }
 
+  // Before it is registered: events that are worth a try at once.
+  void assume(std::uint32_t events) {
+    // ORDER: relaxed, nobody else knows the source yet.
+    word_.store(events, NORIA_RELAXED);
+  }
+
   // Forgets `events` unless something was reported after `seen` (R1).
   void clear(Readiness seen, std::uint32_t events);
 

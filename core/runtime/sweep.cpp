@@ -24,13 +24,14 @@ Core::Swept Core::sweep(bool alone) {
   Core* ending = t_context.ending;
   t_context.core = this;
   t_context.ending = this;
-  if (reactor_ != nullptr) reactor_->close_all();
   for (int round = 0; alone || round < kRoundsBesideStuck; ++round) {
     sweep_queues(swept);
     if (sweep_tasks(swept) == 0) break;
     ::sched_yield();
   }
   sweep_futures(swept);
+  // After the futures, which end as cancelled: who waits at a source now is no task of ours.
+  if (reactor_ != nullptr) reactor_->close();
   sweep_wheels();
   t_context.core = current;
   t_context.ending = ending;

@@ -57,7 +57,10 @@ Test(reactor, Without_descriptors_creation_tells_and_leaks_nothing) {
     rlimit limit{static_cast<rlim_t>(lowest) + room, 4096};
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     std::unique_ptr<Reactor> out;
-    cr_assert_eq(Reactor::create(NORIA_REACTOR_AUTO, out), room < 2 ? -EMFILE : 0);
+    std::int32_t error = Reactor::create(NORIA_REACTOR_AUTO, out);
+    limit.rlim_cur = 4096;  // sanitizers look at objects through a pipe
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    cr_assert_eq(error, room < 2 ? -EMFILE : 0);
   }
   cr_assert(test::all_live_zero());
 }
@@ -260,6 +263,27 @@ Test(reactor, Unpark_makes_the_descriptor_readable_each_time) {
   ::close(outer);
 }
 
+Test(reactor, Deferred_waiters_fire_in_order_in_the_next_poll) {
+  Bench bench;
+  static std::string order;
+  static Reactor* again = bench.reactor.get();
+  struct Named : Waiter {
+    char name;
+  } waiters[3];
+  for (int i = 0; i < 3; ++i) {
+    waiters[i].name = static_cast<char>('a' + i);
+    waiters[i].fire = [](Waiter* waiter) {
+      order += static_cast<Named*>(waiter)->name;
+      if (order.size() == 1) again->defer(*waiter);
+    };
+    bench.reactor->defer(waiters[i]);
+  }
+  cr_assert_eq(bench.reactor->poll(kForEver), 0);
+  cr_assert_str_eq(order.c_str(), "abc");
+  cr_assert_eq(bench.reactor->poll(kForEver), 0, "what is deferred again comes in the poll after");
+  cr_assert_str_eq(order.c_str(), "abca");
+}
+
 Test(reactor, Sleep_lasts_as_long_as_asked) {
   Bench bench;
   for (std::uint64_t ns : {1'000ull, 100'000ull, 1'500'000ull, 20'000'000ull}) {
@@ -269,7 +293,7 @@ Test(reactor, Sleep_lasts_as_long_as_asked) {
   }
 }
 
-Test(reactor, Close_all_tells_every_waiter_and_sources_stay_usable_for_removal) {
+Test(reactor, Close_tells_every_waiter_and_sources_stay_usable_for_removal) {
   Bench bench;
   std::vector<PlainSource*> sources;
   CountingWaker waker;
@@ -280,7 +304,7 @@ Test(reactor, Close_all_tells_every_waiter_and_sources_stay_usable_for_removal) 
     Readiness seen;
     cr_assert_eq(sources.back()->poll_ready(NORIA_READABLE, &waker.cx, seen), NORIA_PENDING);
   }
-  bench.reactor->close_all();
+  bench.reactor->close();
   cr_assert_eq(waker.wakes.load(), kSources);
   for (PlainSource* source : sources) {
     int fd = source->fd();

@@ -1,0 +1,228 @@
+#include "net/stream.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "task/context.hpp"
+
+namespace noria::net {
+
+namespace {
+
+constexpr std::uint32_t kReadMask = reactor::ready_mask(NORIA_READABLE) & ~reactor::kGone;
+constexpr std::uint32_t kWriteMask = reactor::ready_mask(NORIA_WRITABLE) & ~reactor::kGone;
+
+std::size_t total(const iovec* pieces, std::size_t count) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += pieces[i].iov_len;
+  return sum;
+}
+
+msghdr message_of(const iovec* pieces, std::size_t count) {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(pieces);
+  message.msg_iovlen = count;
+  return message;
+}
+
+}  // namespace
+
+Stream::Stream(runtime::Core* core, std::int32_t fd)
+    : Socket(core, fd, destroy), reads_(*this, NORIA_READABLE), writes_(*this, NORIA_WRITABLE) {}
+
+Stream::~Stream() {
+  while (Kept* kept = pop_kept()) kept->drop();
+}
+
+void Stream::destroy(Source* source) {
+  static_cast<Stream*>(source)->~Stream();
+  Slab::free(source);
+}
+
+std::int32_t Stream::make(runtime::Core* core, std::int32_t fd, std::uint32_t assumed, Stream** out) {
+  void* slot = core->alloc(SlotKind::kOther, sizeof(Stream), alignof(Stream));
+  if (slot == nullptr) return -ENOMEM;
+  auto* stream = new (slot) Stream(core, fd);
+  stream->assume(assumed);
+  if (std::int32_t error = stream->open(); error != 0) {
+    stream->unref();
+    return error;
+  }
+  *out = stream;
+  return 0;
+}
+
+std::int32_t Stream::from_fd(runtime::Core* core, std::int32_t fd, Stream** out) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return -errno;
+  if (type != SOCK_STREAM) return -EINVAL;
+  if (std::int32_t error = set_nonblocking(fd); error != 0) return error;
+  std::int32_t error = make(core, fd, kWorthATry, out);
+  if (error == 0) (*out)->may_linger();
+  return error;
+}
+
+std::int32_t Stream::read_once(const iovec* pieces, std::size_t count, Take take, std::size_t* got) {
+  if (has_kept()) {
+    std::int32_t status = read_kept(pieces, count, take, got);
+    if (status != -EAGAIN) return status;
+  }
+  reactor::Readiness seen = look();
+  Use use(*this);
+  if (!use) return -EBADF;
+  msghdr message = message_of(pieces, count);
+  for (;;) {
+    ssize_t n = ::recvmsg(fd(), &message, take == Take::kPeek ? MSG_PEEK : 0);
+    if (n >= 0) {
+      *got = static_cast<std::size_t>(n);
+      bool last = n > 0 && take == Take::kRead && *got < total(pieces, count);
+      if (last && (seen.events & NORIA_PRIORITY) == 0) clear(seen, NORIA_READABLE);
+      return NORIA_READY;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return -errno;
+    clear(seen, kReadMask);
+    return -EAGAIN;
+  }
+}
+
+std::int32_t Stream::write_once(const iovec* pieces, std::size_t count, std::size_t* sent) {
+  reactor::Readiness seen = look();
+  Use use(*this);
+  if (!use) return -EBADF;
+  msghdr message = message_of(pieces, count);
+  for (;;) {
+    ssize_t n = ::sendmsg(fd(), &message, MSG_NOSIGNAL);
+    if (n >= 0) {
+      *sent = static_cast<std::size_t>(n);
+      if (n > 0 && *sent < total(pieces, count)) clear(seen, NORIA_WRITABLE);
+      return NORIA_READY;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return -errno;
+    clear(seen, kWriteMask);
+    return -EAGAIN;
+  }
+}
+
+std::int32_t Stream::poll_read(const noria_cx* cx, const iovec* pieces, std::size_t count, Take take,
+                               std::size_t* got) {
+  if (!task::budget_poll(cx)) return NORIA_PENDING;
+  for (;;) {
+    reactor::Readiness seen;
+    if (!has_kept() && (look().events & reactor::ready_mask(NORIA_READABLE)) == 0) {
+      std::int32_t ready = poll_ready(NORIA_READABLE, cx, seen);
+      if (ready == NORIA_PENDING) task::budget_restore(task::t_context);
+      if (ready != NORIA_READY) return ready;
+    }
+    std::int32_t status = read_once(pieces, count, take, got);
+    if (status != -EAGAIN) return status;
+  }
+}
+
+std::int32_t Stream::poll_write(const noria_cx* cx, const iovec* pieces, std::size_t count, std::size_t* sent) {
+  if (!task::budget_poll(cx)) return NORIA_PENDING;
+  for (;;) {
+    reactor::Readiness seen;
+    std::int32_t ready = poll_ready(NORIA_WRITABLE, cx, seen);
+    if (ready == NORIA_PENDING) task::budget_restore(task::t_context);
+    if (ready != NORIA_READY) return ready;
+    std::int32_t status = write_once(pieces, count, sent);
+    if (status != -EAGAIN) return status;
+  }
+}
+
+std::int32_t Stream::poll_worth(std::uint32_t interest, const noria_cx* cx) {
+  if (!task::budget_poll(cx)) return NORIA_PENDING;
+  if ((interest & NORIA_READABLE) != 0 && has_kept()) return NORIA_READY;
+  reactor::Readiness seen;
+  std::int32_t ready = poll_ready(interest, cx, seen);
+  if (ready == NORIA_PENDING) task::budget_restore(task::t_context);
+  return ready;
+}
+
+Kept* Stream::pop_kept() {
+  SpinScope scope(kept_lock_);
+  Kept* first = kept_;
+  if (first == nullptr) return nullptr;
+  kept_ = first->next;
+  // ORDER: relaxed load, release store: written under the lock; see has_kept.
+  kept_count_.store(kept_count_.load(NORIA_RELAXED) - 1, NORIA_RELEASE);
+  return first;
+}
+
+void Stream::push_kept(Kept* kept) {
+  SpinScope scope(kept_lock_);
+  Kept** place = &kept_;
+  while (*place != nullptr && (*place)->order < kept->order) place = &(*place)->next;
+  kept->next = *place;
+  *place = kept;
+  // ORDER: relaxed load, release store: written under the lock; see has_kept.
+  kept_count_.store(kept_count_.load(NORIA_RELAXED) + 1, NORIA_RELEASE);
+}
+
+void Stream::keep(Kept* kept) {
+  if (kept->empty() || gone()) return kept->drop();
+  push_kept(kept);
+  report_readable();
+}
+
+std::int32_t Stream::read_kept(const iovec* pieces, std::size_t count, Take take, std::size_t* got) {
+  if (closed()) return -EBADF;
+  Kept* kept = pop_kept();
+  if (kept == nullptr) return -EAGAIN;
+  std::int32_t status = kept->read(pieces, count, take == Take::kPeek, got);
+  if (kept->empty()) {
+    kept->drop();
+  } else {
+    push_kept(kept);
+  }
+  return status;
+}
+
+std::int32_t Stream::shutdown(std::uint32_t how) {
+  static constexpr int kHow[] = {0, SHUT_RD, SHUT_WR, SHUT_RDWR};
+  if (how < NORIA_SHUTDOWN_READ || how > NORIA_SHUTDOWN_BOTH) return -EINVAL;
+  Use use(*this);
+  if (!use) return -EBADF;
+  return ::shutdown(fd(), kHow[how]) == 0 ? NORIA_OK : -errno;
+}
+
+std::int32_t Stream::local_address(noria_address* out) const {
+  Use use(*this);
+  if (!use) return -EBADF;
+  SocketAddress address;
+  address.size = sizeof address.storage;
+  if (::getsockname(fd(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) return -errno;
+  return from_system(address, *out);
+}
+
+std::int32_t Stream::peer_address(noria_address* out) const {
+  Use use(*this);
+  if (!use) return -EBADF;
+  SocketAddress address;
+  address.size = sizeof address.storage;
+  if (::getpeername(fd(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) return -errno;
+  return from_system(address, *out);
+}
+
+std::int32_t Stream::into_fd(std::int32_t* out) {
+  if (closed()) return -EBADF;
+  if (has_kept() || !reads_.empty() || !writes_.empty()) return -EBUSY;
+  std::int32_t error = take_fd(out);
+  if (error == 0) unref();
+  return error;
+}
+
+void Stream::drop() {
+  close();
+  unref();
+}
+
+}  // namespace noria::net

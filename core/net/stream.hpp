@@ -1,0 +1,93 @@
+// stream.hpp: a connected stream socket: what noria_tcp is.
+// Threads:    one reader and one writer at a time for the poll forms; operations in future form from any thread.
+// Invariants: T1 bytes leave in the order in which the system gave them: kept ones first. T2 a short read or write means
+//             that the kernel has no more (room), so readiness is cleared without another call; not while urgent data is
+//             about, at whose mark a read stops short.
+// Lifetime:   the handle, operations and copies hold references; closed with the handle at the latest.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include <noria/tcp.h>
+
+#include "net/address.hpp"
+#include "net/kept.hpp"
+#include "net/op_queue.hpp"
+#include "net/socket.hpp"
+
+namespace noria::net {
+
+class Stream final : public Socket {
+ public:
+  // What a connected socket is taken for at first: one try costs less than waiting for the first report.
+  static constexpr std::uint32_t kWorthATry = NORIA_READABLE | NORIA_WRITABLE;
+
+  // Around a non-blocking socket, which it takes over; on an error it stays the caller's.
+  [[nodiscard]] static std::int32_t make(runtime::Core* core, std::int32_t fd, std::uint32_t assumed, Stream** out);
+  // The same for a caller's socket, of which nothing is known.
+  [[nodiscard]] static std::int32_t from_fd(runtime::Core* core, std::int32_t fd, Stream** out);
+
+  enum class Take { kRead, kPeek };
+  [[nodiscard]] std::int32_t poll_read(const noria_cx* cx, const iovec* pieces, std::size_t count, Take take,
+                                       std::size_t* got);
+  [[nodiscard]] std::int32_t poll_write(const noria_cx* cx, const iovec* pieces, std::size_t count, std::size_t* sent);
+  // Once, without waiting: -EAGAIN where nothing can be done now; the readiness is cleared then.
+  [[nodiscard]] std::int32_t read_once(const iovec* pieces, std::size_t count, Take take, std::size_t* got);
+  [[nodiscard]] std::int32_t write_once(const iovec* pieces, std::size_t count, std::size_t* sent);
+  [[nodiscard]] std::int32_t poll_worth(std::uint32_t interest, const noria_cx* cx);
+
+  [[nodiscard]] std::int32_t read(noria_buf* buf, noria_future** out);
+  [[nodiscard]] std::int32_t write(noria_buf* buf, noria_future** out);
+
+  [[nodiscard]] std::int32_t shutdown(std::uint32_t how);
+  [[nodiscard]] std::int32_t set_option(std::uint32_t option, std::int32_t value);
+  [[nodiscard]] std::int32_t get_option(std::uint32_t option, std::int32_t* value) const;
+  [[nodiscard]] std::int32_t local_address(noria_address* out) const;
+  [[nodiscard]] std::int32_t peer_address(noria_address* out) const;
+
+  // On success the handle's reference is given back.
+  [[nodiscard]] std::int32_t into_fd(std::int32_t* out);
+  void drop();
+
+  // Bytes that came back, in the order of `kept->order`; takes the node. After close they are dropped.
+  void keep(Kept* kept);
+  bool has_kept() const {
+    // ORDER: acquire, pairs with keep: a reader that is told of bytes finds them.
+    return kept_count_.load(NORIA_ACQUIRE) != 0;
+  }
+  // The place in reading order of what is read now.
+  std::uint64_t next_order() {
+    // ORDER: relaxed, readers are serialised; the number orders kept bytes only.
+    return order_.fetch_add(1, NORIA_RELAXED);
+  }
+  Stream* next_accepted = nullptr;  // in a listener's list of connections that nobody took
+
+  // A Kept node for bytes of this stream, or nullptr.
+  Kept* make_kept() { return core()->make<Kept>(SlotKind::kOther); }
+
+ private:
+  friend class runtime::Core;
+  Stream(runtime::Core* core, std::int32_t fd);
+  ~Stream();
+
+  static void destroy(Source* source);
+  Kept* pop_kept();
+  void push_kept(Kept* kept);
+  [[nodiscard]] std::int32_t read_kept(const iovec* pieces, std::size_t count, Take take, std::size_t* got);
+
+  OpQueue reads_;
+  OpQueue writes_;
+  SpinLock kept_lock_;
+  Kept* kept_ NORIA_GUARDED_BY(kept_lock_) = nullptr;
+  Atomic<std::size_t> kept_count_{0};  // written under kept_lock_
+  Atomic<std::uint64_t> order_{0};
+};
+
+inline noria_tcp* to_c(Stream* stream) { return reinterpret_cast<noria_tcp*>(stream); }
+inline Stream* from_c(noria_tcp* tcp) { return reinterpret_cast<Stream*>(tcp); }
+inline const Stream* from_c(const noria_tcp* tcp) { return reinterpret_cast<const Stream*>(tcp); }
+
+}  // namespace noria::net

@@ -1,0 +1,216 @@
+#include "net/way.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace noria::net {
+
+namespace {
+
+constexpr std::size_t kPipeSize = 64 * 1024;
+constexpr std::size_t kBlockSize = 32 * 1024;
+constexpr std::uint32_t kReadMask = reactor::ready_mask(NORIA_READABLE);
+constexpr std::uint32_t kWriteMask = reactor::ready_mask(NORIA_WRITABLE);
+
+sigset_t sigpipe_only() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGPIPE);
+  return set;
+}
+
+// splice(2) answers so where one of the two ends does not know it.
+bool no_splice_here(int error) { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
+
+}  // namespace
+
+void NoSigpipe::block() {
+  if (blocked_) return;
+  blocked_ = true;
+  sigset_t set = sigpipe_only();
+  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  if (::sigismember(&before_, SIGPIPE) == 0) return;
+  sigset_t pending;
+  was_pending_ = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
+}
+
+void NoSigpipe::raised() {
+  if (was_pending_) return;
+  sigset_t set = sigpipe_only();
+  const timespec now{};
+  while (::sigtimedwait(&set, nullptr, &now) < 0 && errno == EINTR) {
+  }
+}
+
+NoSigpipe::~NoSigpipe() {
+  if (blocked_) ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+Way::~Way() {
+  if (held_ != nullptr) held_->drop();
+}
+
+std::int32_t Way::init(Stream* from, Stream* to, bool pass_end) {
+  from_ = from;
+  to_ = to;
+  pass_end_ = pass_end;
+  held_ = from->make_kept();
+  return held_ != nullptr ? 0 : -ENOMEM;
+}
+
+Way::Step Way::fail(std::int32_t error) {
+  error_ = error;
+  return Step::kFailed;
+}
+
+Way::Step Way::step(const noria_cx* cx, NoSigpipe& signals) {
+  if (over_) return Step::kOver;
+  if (!held_->empty()) return flush(cx, signals);
+  return ended_ ? finish() : fill(cx);
+}
+
+Way::Step Way::finish() {
+  over_ = true;
+  if (!pass_end_) return Step::kOver;
+  std::int32_t status = to_->shutdown(NORIA_SHUTDOWN_WRITE);
+  // ENOTCONN: the peer has gone altogether, and needs no half-close.
+  return status == 0 || status == -ENOTCONN ? Step::kOver : fail(status);
+}
+
+bool Way::make_block() { return held_->block.data != nullptr || held_->block.make(kBlockSize); }
+
+Way::Step Way::fill(const noria_cx* cx) {
+  for (;;) {
+    if (from_->has_kept()) {
+      Step step = fill_block();
+      if (step != Step::kPending) return step;
+    }
+    reactor::Readiness seen;
+    std::int32_t ready = from_->poll_ready(NORIA_READABLE, cx, seen);
+    if (ready == NORIA_PENDING) return Step::kPending;
+    if (ready != NORIA_READY) return fail(ready);
+    if (!no_splice_ && !held_->pipe.is_open() && held_->pipe.open() != 0) {
+      // Out of descriptors: through memory this time.
+      Step step = fill_block();
+      if (step == Step::kPending) continue;
+      return step;
+    }
+    Step step = no_splice_ ? fill_block() : fill_pipe(seen);
+    if (step != Step::kPending) return step;
+  }
+}
+
+// kPending: not now, the readiness was cleared; or not at all, and no_splice_ is set.
+Way::Step Way::fill_pipe(reactor::Readiness seen) {
+  Socket::Use use(*from_);
+  if (!use) return fail(-EBADF);
+  order_ = from_->next_order();
+  for (;;) {
+    ssize_t n =
+        ::splice(from_->fd(), nullptr, held_->pipe.write_fd, nullptr, kPipeSize, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (n > 0) {
+      held_->pipe.held = static_cast<std::size_t>(n);
+      return Step::kMoved;
+    }
+    if (n == 0) {
+      ended_ = true;
+      return Step::kMoved;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) {
+      from_->clear(seen, kReadMask);
+      return Step::kPending;
+    }
+    if (!no_splice_here(errno)) return fail(-errno);
+    no_splice_ = true;
+    held_->pipe.close();
+    return Step::kPending;
+  }
+}
+
+Way::Step Way::fill_block() {
+  if (!make_block()) return fail(-ENOMEM);
+  iovec piece{held_->block.data, held_->block.size};
+  std::size_t got = 0;
+  order_ = from_->next_order();
+  std::int32_t status = from_->read_once(&piece, 1, Stream::Take::kRead, &got);
+  if (status == -EAGAIN) return Step::kPending;
+  if (status != NORIA_OK) return fail(status);
+  held_->begin = 0;
+  held_->end = got;
+  if (got == 0) ended_ = true;
+  return Step::kMoved;
+}
+
+Way::Step Way::flush(const noria_cx* cx, NoSigpipe& signals) {
+  for (;;) {
+    reactor::Readiness seen;
+    std::int32_t ready = to_->poll_ready(NORIA_WRITABLE, cx, seen);
+    if (ready == NORIA_PENDING) return Step::kPending;
+    if (ready != NORIA_READY) return fail(ready);
+    bool from_block = held_->begin != held_->end;  // what is in both came to the block first
+    Step step = from_block ? flush_block() : no_splice_ ? pipe_to_block() : flush_pipe(seen, signals);
+    if (step != Step::kPending) return step;
+  }
+}
+
+Way::Step Way::flush_pipe(reactor::Readiness seen, NoSigpipe& signals) {
+  Socket::Use use(*to_);
+  if (!use) return fail(-EBADF);
+  signals.block();
+  for (;;) {
+    ssize_t n =
+        ::splice(held_->pipe.read_fd, nullptr, to_->fd(), nullptr, held_->pipe.held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (n > 0) {
+      held_->pipe.held -= static_cast<std::size_t>(n);
+      count(static_cast<std::size_t>(n));
+      return Step::kMoved;
+    }
+    int error = n == 0 ? EAGAIN : errno;
+    if (error == EINTR) continue;
+    if (error == EAGAIN) {
+      to_->clear(seen, kWriteMask);
+      return Step::kPending;
+    }
+    if (error == EPIPE) signals.raised();
+    if (!no_splice_here(error)) return fail(-error);
+    return pipe_to_block();
+  }
+}
+
+// The target does not know splice: what is in the pipe goes on through memory, and so does the rest.
+Way::Step Way::pipe_to_block() {
+  no_splice_ = true;
+  if (!make_block()) return fail(-ENOMEM);
+  iovec piece{held_->block.data, held_->block.size};
+  std::size_t got = 0;
+  if (std::int32_t error = held_->read(&piece, 1, false, &got); error != 0) return fail(error);
+  held_->begin = 0;
+  held_->end = got;
+  if (held_->pipe.held == 0) held_->pipe.close();
+  return Step::kMoved;
+}
+
+Way::Step Way::flush_block() {
+  iovec piece{held_->block.data + held_->begin, held_->end - held_->begin};
+  std::size_t sent = 0;
+  std::int32_t status = to_->write_once(&piece, 1, &sent);
+  if (status == -EAGAIN) return Step::kPending;
+  if (status != NORIA_OK) return fail(status);
+  held_->begin += sent;
+  count(sent);
+  return Step::kMoved;
+}
+
+void Way::give_back() {
+  if (held_ == nullptr || held_->empty()) return;
+  held_->order = order_;
+  from_->keep(std::exchange(held_, nullptr));
+}
+
+}  // namespace noria::net

@@ -1,0 +1,86 @@
+// way.hpp: one direction of a copy: bytes from one stream to another, through a pipe by splice(2), or through a block of
+// memory where the kernel or the descriptors do not allow that.
+// Threads:    the task of the copy; `moved` may be read by anyone.
+// Invariants: Y1 the pipe is filled only when it is empty, so "not now" on the way in means that the stream has nothing.
+//             Y2 moved counts what the target's kernel has accepted, nothing that is still held.
+// Lifetime:   part of a copy, which holds references of both streams.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+
+#include "net/stream.hpp"
+
+namespace noria::net {
+
+// splice(2) to a socket whose peer has gone raises SIGPIPE, and has no flag against it. A worker belongs to us but the
+// signal mask is inherited by what user code starts on it, so it is blocked for one poll of a copy only: two system calls
+// for up to sixteen splices, and one more where a signal was raised, which takes it away before the mask is put back.
+class NoSigpipe {
+ public:
+  NoSigpipe() = default;
+  NoSigpipe(const NoSigpipe&) = delete;
+  NoSigpipe& operator=(const NoSigpipe&) = delete;
+  ~NoSigpipe();
+
+  void block();   // before the first splice to a socket
+  void raised();  // after EPIPE
+
+ private:
+  bool blocked_ = false;
+  bool was_pending_ = false;  // the user's own, which stays
+  sigset_t before_;
+};
+
+class Way {
+ public:
+  Way() = default;
+  Way(const Way&) = delete;
+  Way& operator=(const Way&) = delete;
+  ~Way();
+
+  // -ENOMEM. `pass_end`: an end of stream is passed on as a half-close.
+  [[nodiscard]] std::int32_t init(Stream* from, Stream* to, bool pass_end);
+
+  enum class Step { kMoved, kPending, kOver, kFailed };
+  // One piece; with kPending the waker was left, kFailed has set error().
+  [[nodiscard]] Step step(const noria_cx* cx, NoSigpipe& signals);
+
+  bool over() const { return over_; }
+  std::int32_t error() const { return error_; }
+  std::uint64_t moved() const {
+    // ORDER: relaxed, a count that others look at.
+    return moved_.load(NORIA_RELAXED);
+  }
+  // What is held and was not delivered goes back to the stream it came from.
+  void give_back();
+
+ private:
+  Step fail(std::int32_t error);
+  Step fill(const noria_cx* cx);
+  Step fill_pipe(reactor::Readiness seen);
+  Step fill_block();
+  Step flush(const noria_cx* cx, NoSigpipe& signals);
+  Step flush_pipe(reactor::Readiness seen, NoSigpipe& signals);
+  Step flush_block();
+  Step finish();
+  Step pipe_to_block();
+  bool make_block();
+  void count(std::size_t bytes) {
+    // ORDER: relaxed, only the copy's task writes it.
+    moved_.store(moved_.load(NORIA_RELAXED) + bytes, NORIA_RELAXED);
+  }
+
+  Stream* from_ = nullptr;
+  Stream* to_ = nullptr;
+  Kept* held_ = nullptr;     // pipe and block, and what is in them
+  std::uint64_t order_ = 0;  // of the bytes held
+  std::int32_t error_ = 0;
+  bool pass_end_ = false;
+  bool no_splice_ = false;
+  bool ended_ = false;  // the end of `from` was read
+  bool over_ = false;
+  Atomic<std::uint64_t> moved_{0};
+};
+
+}  // namespace noria::net
