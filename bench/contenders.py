@@ -43,11 +43,20 @@ def finish(process, what):
 
 
 class Contender:
-    """`micro` is the program of the micro workloads, `echo` the command of its echo server (either may be None)."""
+    """`micro` is the program of the micro workloads, `echo` the command of its echo server (either may be None).
+    `builder(kind)` builds what "micro" or "echo" needs, and returns None or why it cannot."""
 
-    def __init__(self, name, build, micro=None, echo=None, version=lambda: ""):
-        self.name, self.build, self.version = name, build, version
+    def __init__(self, name, builder, micro=None, echo=None, version=lambda: ""):
+        self.name, self.builder, self.version = name, builder, version
         self.micro_program, self.echo_command = micro, echo
+
+    def build(self, kinds):
+        """None, or why it cannot be had."""
+        for kind in kinds:
+            reason = self.builder(kind)
+            if reason:
+                return reason
+        return None
 
     def micro(self, workload, workers, arguments):
         words = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
@@ -75,23 +84,25 @@ class Contender:
         return figures
 
 
-def build_cmake(target):
-    def build():
+def build_cmake(targets):
+    """A builder of the CMake targets that `targets` names for each kind."""
+    def build(kind):
         if not shutil.which("cmake"):
             return "cmake is not installed"
         if not os.path.exists(os.path.join(BUILD, "CMakeCache.txt")):
             errors = run_quietly(["cmake", "--preset", "bench"])
             if errors:
                 return errors
-        return run_quietly(["cmake", "--build", BUILD, "--target", *target])
+        return run_quietly(["cmake", "--build", BUILD, "--target", *targets[kind]])
     return build
 
 
-def build_libuv():
+def build_libuv(kind):
     if run_quietly(["pkg-config", "--exists", "libuv"]) is not None:
         return "libuv's headers or pkg-config are not installed (Debian's package libuv1-dev)"
     # Configured anew, for the package may have come since.
-    return run_quietly(["cmake", "--preset", "bench"]) or build_cmake(["bench_libuv", "bench_load"])()
+    errors = run_quietly(["cmake", "--preset", "bench"])
+    return errors or build_cmake({"micro": ["bench_libuv"], "echo": ["bench_libuv", "bench_load"]})(kind)
 
 
 def libuv_version():
@@ -107,7 +118,7 @@ def tokio_program(*features):
 
 
 def build_tokio(*features):
-    def build():
+    def build(_kind):
         if not shutil.which("cargo"):
             return "cargo is not installed (Debian's package cargo, or rustup)"
         command = ["cargo", "build", "--release", "--quiet", "--target-dir", os.path.join("target", *features)]
@@ -134,11 +145,12 @@ def contenders():
     """All of them, Noria first, in the order of their turns."""
     libuv = os.path.join(PROGRAMS, "bench_libuv")
     every = [
-        Contender("noria", build_cmake(["bench_micro", "bench_noria_echo", "bench_load"]), os.path.join(PROGRAMS, "noria-bench"),
-                  [os.path.join(PROGRAMS, "noria-echo")], noria_version),
+        Contender("noria", build_cmake({"micro": ["bench_micro"], "echo": ["bench_noria_echo", "bench_load"]}),
+                  os.path.join(PROGRAMS, "noria-bench"), [os.path.join(PROGRAMS, "noria-echo")], noria_version),
         Contender("tokio", build_tokio(), tokio_program(), [tokio_program(), "echo"], tokio_version),
         Contender("tokio_mimalloc", build_tokio("mimalloc"), tokio_program("mimalloc"), None, tokio_version),
-        Contender("epoll", build_cmake(["bench_epoll_echo", "bench_load"]), None, [os.path.join(PROGRAMS, "epoll-echo")]),
+        Contender("epoll", build_cmake({"echo": ["bench_epoll_echo", "bench_load"]}), None,
+                  [os.path.join(PROGRAMS, "epoll-echo")]),
         Contender("libuv", build_libuv, libuv, [libuv, "echo"], libuv_version),
     ]
     return {contender.name: contender for contender in every}

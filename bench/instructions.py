@@ -93,13 +93,13 @@ def main():
     for name, contender in contenders().items():
         if name not in names:
             continue
-        reason = contender.build()
+        workloads = wanted.only or [*MICRO, "echo_cpu"]
+        workloads = [w for w in workloads if (contender.echo_command if w == "echo_cpu" else contender.micro_program)]
+        reason = contender.build({"echo" if w == "echo_cpu" else "micro" for w in workloads})
         if reason:
             print(f"MISSING {name}: {reason}", file=sys.stderr)
             continue
-        for workload in wanted.only or [*MICRO, "echo_cpu"]:
-            if workload != "echo_cpu" and not contender.micro_program:
-                continue
+        for workload in workloads:
             try:
                 count = round(measure(contender, workload, wanted), 1)
             except Failed as failure:

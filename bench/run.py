@@ -144,9 +144,10 @@ def main():
         sys.exit(f"no such peer: {' '.join(sorted(peers - set(known)))}; --list names them")
     runners, missing = {}, {}
     for name, contender in known.items():
-        if (peers is None or name in peers) and any(name in case.contenders for case in cases):
+        kinds = dict.fromkeys(case.kind for case in cases if name in case.contenders)
+        if (peers is None or name in peers) and kinds:
             progress(f"building {name}")
-            reason = contender.build()
+            reason = contender.build(kinds)
             if reason:
                 missing[name] = reason
                 progress(f"MISSING {name}: {reason}", end=True)

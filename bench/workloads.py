@@ -14,6 +14,7 @@ class Figure:
 
 class Micro:
     """A workload of bench/micro and its like in a peer."""
+    kind = "micro"
 
     def __init__(self, workload, workers, params, figures, contenders):
         self.workload, self.workers, self.params, self.figures = workload, workers, params, figures
@@ -31,6 +32,7 @@ class Micro:
 
 class Echo:
     """TCP echo in a closed loop. Placement: server and load on the same CPU, on one each, or not pinned."""
+    kind = "echo"
     workload = "echo_cpu"
     contenders = ["noria", "tokio", "epoll", "libuv"]
     figures = [
