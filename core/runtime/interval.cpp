@@ -14,10 +14,7 @@ class IntervalTick final : public TimerWait {
   }
   ~IntervalTick() {
     if (consumed() && status() == NORIA_OK) settle();
-    {
-      sync::MutexLock guard(interval_->lock_);
-      if (!settled_) interval_->busy_ = false;
-    }
+    interval_->forget(this);
     interval_->release();
   }
 
@@ -78,10 +75,9 @@ bool Interval::take_due(std::uint64_t& instant_ns) {
 }
 
 // Arms the timer for the next tick, unless it is.
-std::uint64_t Interval::arm() {
+void Interval::arm() {
   sync::MutexLock guard(lock_);
   if (timer_->deadline_ns() != next_ns_ || next_ns_ == kNever) timer_->reset(next_ns_);
-  return next_ns_;
 }
 
 std::int32_t Interval::poll_tick(const noria_cx* cx, std::uint64_t* instant_ns) {
@@ -97,23 +93,27 @@ std::int32_t Interval::poll_tick(const noria_cx* cx, std::uint64_t* instant_ns) 
 std::int32_t Interval::tick(task::Future** out) {
   {
     sync::MutexLock guard(lock_);
-    if (std::exchange(busy_, true)) return -EBUSY;
+    if (latest_ != nullptr && !latest_->ready()) return -EBUSY;
+  }
+  IntervalTick* future = core_->make_future<IntervalTick>(this);
+  if (future == nullptr) return -ENOMEM;
+  {
+    sync::MutexLock guard(lock_);
+    latest_ = future;
   }
   arm();
-  IntervalTick* future = core_->make_future<IntervalTick>(this);
-  if (future == nullptr) {
-    sync::MutexLock guard(lock_);
-    busy_ = false;
-    return -ENOMEM;
-  }
   *out = future;
   timer_->begin(*future);
   return NORIA_OK;
 }
 
+void Interval::forget(const task::Future* tick) {
+  sync::MutexLock guard(lock_);
+  if (latest_ == tick) latest_ = nullptr;
+}
+
 void Interval::took(std::uint64_t instant_ns) {
   sync::MutexLock guard(lock_);
-  busy_ = false;
   if (next_ns_ == instant_ns) step(core_->now_ns());
 }
 

@@ -2,7 +2,7 @@
 // Threads:    one at a time; a tick's future may be cancelled, polled and dropped elsewhere meanwhile.
 // Invariants: I1 next_ns_ is the next instant to report; the timer is armed for it when somebody waits. I2 a tick that a
 //             future brought counts once its result is taken: one that is dropped unread comes again.
-//             I3 at most one future is out (busy_).
+//             I3 at most one future is pending: latest_, until it is destroyed.
 // Lifetime:   counted: the handle and the future of a tick.
 #pragma once
 
@@ -34,8 +34,9 @@ class Interval final : public Counted<Interval> {
   friend class IntervalTick;
 
   bool take_due(std::uint64_t& instant_ns);
-  std::uint64_t arm();
+  void arm();
   void took(std::uint64_t instant_ns);
+  void forget(const task::Future* tick);
   void step(std::uint64_t now_ns) NORIA_REQUIRES(lock_);
 
   Core* const core_;
@@ -44,7 +45,7 @@ class Interval final : public Counted<Interval> {
   const std::uint32_t missed_;
   sync::Mutex lock_;
   std::uint64_t next_ns_ NORIA_GUARDED_BY(lock_);
-  bool busy_ NORIA_GUARDED_BY(lock_) = false;
+  task::Future* latest_ NORIA_GUARDED_BY(lock_) = nullptr;
 };
 
 }  // namespace noria::runtime

@@ -21,6 +21,8 @@ void Worker::park(std::uint64_t limit_ns) {
   if (sleep.poller) {
     sleep_in_reactor(sleep);
   } else if (!must_stay_awake()) {
+    // Paused time jumps when the last one sleeps: the poller may have gone before.
+    if (scheduler_.driver().would_jump()) scheduler_.ring_poller();
     sleep_in_futex(sleep);
   }
   end_sleep(sleep);
