@@ -36,7 +36,8 @@ std::int32_t noria_sleep(noria_runtime* rt, std::uint64_t duration_ns, noria_fut
   Core* core;
   if (std::int32_t error = capi::resolve_time(rt, core); error != NORIA_OK) return error;
   task::Future* future = nullptr;
-  return give_future(runtime::Sleep::until(*core, saturating_add(core->now_ns(), duration_ns), &future), future, out);
+  std::uint64_t now_ns = core->now_ns();
+  return give_future(runtime::Sleep::until(*core, saturating_add(now_ns, duration_ns), now_ns, &future), future, out);
 }
 
 std::int32_t noria_sleep_until(noria_runtime* rt, std::uint64_t deadline_ns, noria_future** out) {
@@ -44,7 +45,7 @@ std::int32_t noria_sleep_until(noria_runtime* rt, std::uint64_t deadline_ns, nor
   Core* core;
   if (std::int32_t error = capi::resolve_time(rt, core); error != NORIA_OK) return error;
   task::Future* future = nullptr;
-  return give_future(runtime::Sleep::until(*core, deadline_ns, &future), future, out);
+  return give_future(runtime::Sleep::until(*core, deadline_ns, core->now_ns(), &future), future, out);
 }
 
 std::int32_t noria_timer_new(noria_runtime* rt, noria_timer** out) {

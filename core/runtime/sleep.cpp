@@ -7,12 +7,12 @@ namespace noria::runtime {
 const task::FutureOps Sleep::kOps = {on_cancel, nullptr, on_destroy, 0, false, "sleep"};
 const timer::TimerOps Sleep::kTimerOps = {on_fire, on_released};
 
-std::int32_t Sleep::until(Core& core, std::uint64_t deadline_ns, task::Future** out) {
+std::int32_t Sleep::until(Core& core, std::uint64_t deadline_ns, std::uint64_t now_ns, task::Future** out) {
   Sleep* sleep = core.make_future<Sleep>();
   if (sleep == nullptr) return -ENOMEM;
   *out = sleep;
   std::int32_t status = NORIA_OK;
-  if (deadline_ns > core.now_ns()) {
+  if (deadline_ns > now_ns) {
     if (core.timer_arm(*sleep, deadline_ns)) return NORIA_OK;
     status = -ECANCELED;  // the runtime is closing
   }

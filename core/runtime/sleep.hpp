@@ -16,8 +16,9 @@ class Sleep final : public task::Future, private timer::Timer {
   explicit Sleep(Core* core) : Future(&kOps, core), Timer(&kTimerOps) {}
   ~Sleep() = default;
 
-  // A future that is ready at `deadline_ns`, at once if that has passed. -ENOMEM.
-  [[nodiscard]] static std::int32_t until(Core& core, std::uint64_t deadline_ns, task::Future** out);
+  // A future that is ready at `deadline_ns`, at once if it is now (`now_ns`) or before. -ENOMEM.
+  [[nodiscard]] static std::int32_t until(Core& core, std::uint64_t deadline_ns, std::uint64_t now_ns,
+                                          task::Future** out);
 
  private:
   static void on_cancel(task::Future* future);

@@ -30,7 +30,10 @@ std::int32_t Future::take_result(void* out, std::size_t size) {
 }
 
 void Future::drop() {
-  if (!cell_.done()) cancel();
+  if (!cell_.done()) {
+    cell_.clear();  // who drops it does not want to be told of its end
+    cancel();
+  }
   release();
 }
 

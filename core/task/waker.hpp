@@ -92,6 +92,14 @@ class WakerCell {
     return false;
   }
 
+  // The registrant waits no more: its waker is dropped, unless the completer has it.
+  void clear() {
+    // ORDER: acquire, as in set.
+    if ((state_.load(NORIA_ACQUIRE) & (kSet | kDone)) != kSet) return;
+    // ORDER: acq_rel, takes the slot back (W2).
+    if ((state_.fetch_and(~kSet, NORIA_ACQ_REL) & kDone) == 0) drop_slot();
+  }
+
   // Marks it done and wakes whoever waits. Once.
   void complete() {
     // ORDER: acq_rel, publishes what was done; acquires the slot.
