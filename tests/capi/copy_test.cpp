@@ -91,7 +91,7 @@ Test(Copy, One_way_ends_with_the_stream_and_leaves_the_target_open) {
     cr_assert_eq(result.b_to_a, 0);
     lane.join(task);
     write_all(lane, line.server.a, "more");
-    cr_assert_str_eq(read_exactly(lane, line.server.b, 4).c_str(), "more");
+    cr_assert(read_exactly(lane, line.server.b, 4) == "more");
   });
 }
 
@@ -203,7 +203,7 @@ Test(Copy, Idle_copy_ends_and_a_busy_one_does_not) {
     assert_ok(noria_now(lane.rt, &end), "now");
     cr_assert_geq(end - begin, options.idle_timeout_ns);
     cr_assert_eq(result.a_to_b, 4);
-    cr_assert_str_eq(read_exactly(lane, line.server.b, 4).c_str(), "last");
+    cr_assert(read_exactly(lane, line.server.b, 4) == "last");
   });
 }
 
