@@ -8,6 +8,7 @@
 #include "reactor/reactor.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/fork.hpp"
+#include "runtime/thread_waker.hpp"
 #include "sched/scheduler.hpp"
 #include "timer/wheel.hpp"
 
@@ -134,8 +135,15 @@ std::int32_t Core::spawn_at(task::Home* home, bool counted, const noria_task_vta
   return NORIA_OK;
 }
 
+bool Core::owned_here() const {
+  // ORDER: acquire, pairs with begin_driving.
+  return options_.current_thread() && owner_.load(NORIA_ACQUIRE) == thread_token();
+}
+
 std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, task::Task** out) {
   sched::Worker* worker = worker_here();
+  bool between_turns = worker == nullptr && owned_here();
+  if (between_turns) worker = &scheduler_->worker(0);
   if (worker == nullptr) return -NORIA_EWRONGTHREAD;
   if (closed()) return -NORIA_ESHUTDOWN;
   void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
@@ -149,7 +157,11 @@ std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, tas
     task->word.init(Word::kNotified | Word::kJoinInterest, 2);
     *out = task;
   }
-  worker->push_local(task);
+  if (between_turns) {
+    worker->schedule(task, task::Hint::kSpawn);  // tells the descriptor that a foreign loop watches
+  } else {
+    worker->push_local(task);
+  }
   return NORIA_OK;
 }
 

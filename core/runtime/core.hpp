@@ -112,6 +112,8 @@ class Core {
   reactor::Reactor* reactor() { return options_.io ? reactor_.get() : nullptr; }  // nullptr when I/O is off
   blocking::Pool& pool() { return *pool_; }
   sched::Scheduler& scheduler() { return *scheduler_; }
+  // Whether this thread owns this current-thread runtime, between two turns too.
+  bool owned_here() const;
   // This thread's worker if it is one of this runtime's.
   sched::Worker* worker_here() const;
   // Whether this thread is a worker or pool thread of this runtime, or drives it.

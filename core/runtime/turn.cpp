@@ -170,6 +170,7 @@ void Core::end_driving() {
 std::int32_t Core::turn(std::uint64_t timeout_ns, std::uint32_t* polls) {
   if (std::int32_t error = begin_driving(); error != NORIA_OK) return error;
   sched::Worker& worker = scheduler_->worker(0);
+  if (!driver_->has_sources()) driver_->wait(0);  // hears the ring, or the descriptor would stay readable
   worker.look_at_driver();
   std::uint32_t count = worker.run_ready(kPollsATurn);
   if (count == 0 && timeout_ns != 0 && !closed()) {
