@@ -34,6 +34,7 @@ typedef struct Session {
   int chains; /* of callbacks that go on: the reading one and the ticking one */
   int inside; /* would tell if two callbacks overlapped */
   int closed;
+  unsigned checksum;
 } Session;
 
 /* Hands a future to a callback that runs on the session's strand when the future is ready. */
@@ -47,6 +48,11 @@ static int on(Session *session, noria_future *future, void (*callback)(void *arg
   if (noria_future_deliver(future, &delivery) == NORIA_OK) return 1;
   noria_future_drop(future);
   return 0;
+}
+
+/* What a callback does for its living. Long enough that it pays to wake another core. */
+static void work(Session *session) {
+  for (unsigned i = 0; i < 50000; i++) session->checksum = session->checksum * 31 + i;
 }
 
 static void enter(Session *session) {
@@ -94,6 +100,7 @@ static void on_read(void *arg, noria_future *future) {
   int goes_on = 0;
   if (status == NORIA_OK && read.count > 0) {
     session->messages++;
+    work(session);
     goes_on = start_write(session, read.buf);
   } else if (read.buf != NULL) { /* the end of stream, or an error */
     noria_buf_release(read.buf);

@@ -2,7 +2,6 @@
 #include <criterion/criterion.h>
 
 #include <cerrno>
-#include <latch>
 #include <thread>
 #include <vector>
 
@@ -360,16 +359,14 @@ Test(Clock, Pause_advance_and_resume) {
 Test(Clock, Blocking_job_keeps_frozen_time_from_jumping) {
   on_each_runtime(
       [](Lane& lane) {
-        Latch begun;
-        std::latch may_end(1);  // not with the main thread's watchdog
+        Latch begun, may_end;
         struct Both {
-          Latch* begun;
-          std::latch* may_end;
+          Latch *begun, *may_end;
         } both = {&begun, &may_end};
         noria_future* job = nullptr;
         auto run = [](void* arg) -> int32_t {
           static_cast<Both*>(arg)->begun->count_down();
-          static_cast<Both*>(arg)->may_end->wait();
+          static_cast<Both*>(arg)->may_end->wait("permission to end");
           return 0;
         };
         NORIA_OK_CALL(noria_spawn_blocking(lane.rt, run, nullptr, &both, &job));

@@ -288,7 +288,7 @@ def Proxy_idle_makesNoWakeUps():
         return total
 
     with closing(EchoServer()) as upstream:
-        with closing(Proxy(upstream.address, options=["--quiet", "--idle-timeout", "0"])) as proxy:
+        with closing(Proxy(upstream.address, options=["--quiet", "--idle-timeout", "0", "--connect-timeout", "0"])) as proxy:
             with connect(proxy.address) as client:
                 client.sendall(b"x")
                 equal(receive(client, 1), b"x", "echo")
