@@ -166,8 +166,8 @@ class Slab {
     end_walk();
   }
 
-  // Once, by the owner or with the owner gone: nobody allocates any more. The slab ends with its last
-  // slot, at once if there is none: touch it no more.
+  // Once: nobody allocates any more, and no thread but the caller has this slab as its current one.
+  // The slab ends with its last slot, at once if there is none: touch it no more.
   void orphan() noexcept;
 
  private:

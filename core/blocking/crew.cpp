@@ -32,7 +32,7 @@ bool Crew::watched() const noexcept {
   if (closed_) return false;
   if (searching_ != 0) return true;
   if (sentry_ != nullptr && running_ != 0 && !eager()) return true;
-  return idle_ == nullptr && threads_ != 0 && !can_grow();
+  return idle_ == nullptr && threads_ >= limits_.max_threads;
 }
 
 // C1 and C2 of the sleep protocol: true if a job is there and nobody is certain to look.
@@ -48,6 +48,8 @@ Crew::Errand Crew::settle() noexcept {
   }
   if (idle_ != nullptr) {
     errand.wake = call_up();
+  } else if (!can_grow()) {
+    return errand;  // the running threads look when their jobs return; watch_ stays 0: the next submitter tries again
   } else {
     ++threads_;
     ++searching_;
@@ -93,6 +95,7 @@ std::int32_t Crew::submit(Job& job) noexcept {
   queue_.push(job);                              // S1; the job is not ours any more
   if (NORIA_LIKELY(watch_.certain())) return 0;  // S2
   lock_.lock();
+  barren_ = false;
   Errand errand = settle();
   lock_.unlock();
   finish(errand);
@@ -110,6 +113,7 @@ std::int32_t Crew::submit_locked(Job& job) noexcept {
     }
     if (!queue_.grant(limits_.queue_limit)) return -EAGAIN;
     queue_.append(job);
+    barren_ = false;
     errand = settle();
   }
   finish(errand);

@@ -9,8 +9,8 @@
 //
 // THE SLEEP PROTOCOL. watch_ is the one word that a submitter reads. It is not zero only if somebody
 // is certain to look at the queue soon: a thread is searching; or a sentry is there, a job runs and
-// jobs are short (see below); or no thread is idle and none can be added, so that each looks when its
-// job returns.
+// jobs are short (see below); or none is idle and the crew is full, so that each looks when its job
+// returns.
 //
 //   submitter                                thread of the crew, under lock_
 //   S1  push the job        (seq_cst)        C1  change roles; store watch_       (seq_cst)
@@ -27,7 +27,8 @@
 // made, limit) goes wrong before the job is in the queue.
 //
 // The first thread is made under lock_, so that nobody counts on a thread that cannot be made; later
-// ones outside it, and while one is being made no idle thread ends: if it fails, somebody is left.
+// ones outside it, and while one is being made no idle thread ends: if it fails, somebody is left who
+// looks when its job returns. watch_ then stays zero, so that the next submitter tries again.
 //
 // GROWING. A wake costs tens of microseconds of two CPUs, a job perhaps 50 ns. So the crew keeps the
 // mean time of its jobs. While they are long (10 us, as at first) whoever takes a job and leaves others

@@ -43,7 +43,7 @@ struct CopyOp : task::Future {
   Idle idle_timer;
   Atomic<bool> idle_told{false};  // the timer was released and may be armed again
   Atomic<bool> cancelled{false};
-  Atomic<task::Task*> task{nullptr};  // the handle
+  Atomic<task::Task*> handle{nullptr};  // of the task
 
   std::uint64_t moved() const { return ways[0].moved() + ways[1].moved(); }
   bool over() const { return ways[0].over() && (way_count == 1 || ways[1].over()); }
@@ -58,7 +58,7 @@ struct CopyOp : task::Future {
     // ORDER: seq_cst, against the store of the handle in copy(): one of both sees the other.
     of(future)->cancelled.store(true, NORIA_SEQ_CST);
     // ORDER: seq_cst, as above.
-    if (task::Task* task = of(future)->task.load(NORIA_SEQ_CST); task != nullptr) task::abort(task);
+    if (task::Task* task = of(future)->handle.load(NORIA_SEQ_CST); task != nullptr) task::abort(task);
   }
   static void result(task::Future* future, void* out) {
     *static_cast<noria_copy_result*>(out) = {of(future)->ways[0].moved(), of(future)->ways[1].moved()};
@@ -66,7 +66,7 @@ struct CopyOp : task::Future {
   static void destroy(task::Future* future) {
     CopyOp* self = of(future);
     // ORDER: acquire, pairs with the store in copy().
-    if (task::Task* task = self->task.load(NORIA_ACQUIRE); task != nullptr) task::detach(task);
+    if (task::Task* task = self->handle.load(NORIA_ACQUIRE); task != nullptr) task::detach(task);
     self->a->unref();
     self->b->unref();
     self->~CopyOp();
@@ -83,7 +83,7 @@ const timer::TimerOps CopyOp::kTimerOps = {
       // ORDER: seq_cst, against the store of the handle in copy(), as in cancel.
       op->idle_told.store(true, NORIA_SEQ_CST);
       // ORDER: seq_cst, as above.
-      if (task::Task* task = op->task.load(NORIA_SEQ_CST); task != nullptr) task::wake_by_ref(task);
+      if (task::Task* task = op->handle.load(NORIA_SEQ_CST); task != nullptr) task::wake_by_ref(task);
       op->release();
     },
 };
@@ -185,7 +185,7 @@ std::int32_t copy(Stream* from, Stream* to, std::uint64_t idle_timeout_ns, bool 
     return status;
   }
   // ORDER: seq_cst, see cancel.
-  op->task.store(task, NORIA_SEQ_CST);
+  op->handle.store(task, NORIA_SEQ_CST);
   // ORDER: seq_cst, as above. What came before the handle was there is made up for.
   if (op->cancelled.load(NORIA_SEQ_CST)) task::abort(task);
   // ORDER: seq_cst, as above.

@@ -92,7 +92,7 @@ Way::Step Way::fill(const noria_cx* cx) {
     }
     reactor::Readiness seen;
     std::int32_t ready = from_->poll_ready(NORIA_READABLE, cx, seen);
-    if (ready == NORIA_PENDING) return Step::kPending;
+    if (ready == NORIA_PENDING) return watch_target(cx);
     if (ready != NORIA_READY) return fail(ready);
     if (!no_splice_ && !held_->pipe.is_open() && held_->pipe.open() != 0) {
       // Out of descriptors: through memory this time.
@@ -102,6 +102,24 @@ Way::Step Way::fill(const noria_cx* cx) {
     }
     Step step = no_splice_ ? fill_block() : fill_pipe(seen);
     if (step != Step::kPending) return step;
+  }
+}
+
+// Nothing comes from the source. Should the target be reset meanwhile, nobody else would notice: it has ended, perhaps, and
+// is not read any more.
+Way::Step Way::watch_target(const noria_cx* cx) {
+  for (;;) {
+    reactor::Readiness seen;
+    std::int32_t ready = to_->poll_ready(NORIA_WRITE_CLOSED, cx, seen);
+    if (ready == NORIA_PENDING) return Step::kPending;
+    if (ready != NORIA_READY) return fail(ready);
+    if ((seen.events & NORIA_WRITE_CLOSED) == 0) {
+      to_->clear(seen, NORIA_ERROR);
+      continue;
+    }
+    std::int32_t error = 0;
+    std::int32_t failed = to_->get_option(NORIA_TCP_ERROR, &error);
+    return fail(failed != 0 ? failed : error != 0 ? error : -EPIPE);
   }
 }
 

@@ -58,6 +58,7 @@ class Way {
  private:
   Step fail(std::int32_t error);
   Step fill(const noria_cx* cx);
+  Step watch_target(const noria_cx* cx);
   Step fill_pipe(reactor::Readiness seen);
   Step fill_block();
   Step flush(const noria_cx* cx, NoSigpipe& signals);

@@ -8,7 +8,7 @@ namespace noria::reactor {
 
 namespace {
 
-constexpr std::uint32_t kInterestOf[2] = {NORIA_READABLE | NORIA_PRIORITY, NORIA_WRITABLE};
+constexpr std::uint32_t kInterestOf[2] = {NORIA_READABLE | NORIA_PRIORITY, NORIA_WRITABLE | NORIA_WRITE_CLOSED};
 
 }  // namespace
 

@@ -32,7 +32,8 @@ struct Readiness {
 
 inline constexpr std::uint32_t kGone = 64;  // deregistered: nothing will be reported any more
 
-// The events that satisfy an interest (of NORIA_READABLE, NORIA_WRITABLE, NORIA_PRIORITY).
+// The events that satisfy an interest: of NORIA_READABLE, NORIA_WRITABLE, NORIA_PRIORITY; or NORIA_WRITE_CLOSED alone, for
+// who has nothing to write and wants to know that it would be in vain.
 constexpr std::uint32_t ready_mask(std::uint32_t interest) {
   std::uint32_t mask = kGone | NORIA_ERROR | interest;
   if ((interest & (NORIA_READABLE | NORIA_PRIORITY)) != 0) mask |= NORIA_READ_CLOSED;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <latch>
 #include <stdexcept>
 #include <vector>
 
@@ -14,14 +15,15 @@ namespace {
 
 struct Job {
   std::atomic<int> runs{0}, discards{0};
-  Latch begun, may_end;
+  Latch begun;
+  std::latch may_end{1};  // not with the main thread's watchdog
   int32_t answer = 7;
   bool throws = false;
 
   static int32_t run(void* arg) {
     auto* self = static_cast<Job*>(arg);
     self->begun.count_down();
-    self->may_end.wait("a job's permission to end");
+    self->may_end.wait();
     ++self->runs;
     if (self->throws) throw std::runtime_error("job");
     return self->answer;

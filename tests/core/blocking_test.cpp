@@ -350,7 +350,7 @@ Test(blocking, Thread_has_its_name_hooks_and_no_signals) {
 Test(blocking, Thread_that_cannot_be_made_is_told_only_if_there_is_none) {
   fail_on_demand();
   Pool* pool = make();
-  TestJob refused, stuck(true), behind;
+  TestJob refused, stuck(true), behind, another;
   g_no_memory = true;
   cr_assert_eq(pool->submit(refused, PoolClass::kUser), -EAGAIN);
   cr_assert_neq(pool->run_thread([](void*) {}, nullptr), 0);
@@ -361,10 +361,26 @@ Test(blocking, Thread_that_cannot_be_made_is_told_only_if_there_is_none) {
   g_no_memory = true;
   cr_assert_eq(pool->submit(behind, PoolClass::kUser), 0);
   cr_assert_eq(pool->metrics(PoolClass::kUser).threads, 1);
+  g_no_memory = false;  // the next submission tries again, for both
+  cr_assert_eq(pool->submit(another, PoolClass::kUser), 0);
+  behind.begun.wait();
+  another.begun.wait();
+  stuck.go.count_down();
+  end(pool);
+  cr_assert(refused.runs == 0 && refused.discards == 0);
+}
+
+Test(blocking, Job_behind_runs_though_no_thread_can_be_made) {
+  fail_on_demand();
+  Pool* pool = make();
+  TestJob stuck(true), behind;
+  cr_assert_eq(pool->submit(stuck, PoolClass::kUser), 0);
+  stuck.begun.wait();
+  g_no_memory = true;
+  cr_assert_eq(pool->submit(behind, PoolClass::kUser), 0);
   stuck.go.count_down();
   behind.begun.wait();
   end(pool);
-  cr_assert(refused.runs == 0 && refused.discards == 0);
 }
 
 Test(blocking, Options_without_threads_are_refused) {
