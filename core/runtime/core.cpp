@@ -105,14 +105,6 @@ void* Core::alloc_guest(SlotKind kind, std::size_t size, std::size_t align) noex
   return guest.slab == nullptr ? nullptr : guest.slab->alloc(kind, size, align);
 }
 
-std::uint64_t Core::next_task_id() {
-  if (NORIA_LIKELY(t_context.worker_core == this)) return t_context.worker->next_task_id();
-  std::uint32_t number = sched::thread_number() % kGuests;
-  Guest& guest = guests_[number];
-  sync::MutexLock guard(guest.lock);
-  return (std::uint64_t{options_.workers + number + 1} << 40) + ++guest.ids;
-}
-
 std::int32_t Core::spawn(const noria_task_vtable* vtable, void* state, task::Task** out) {
   return spawn_at(scheduler_.get(), false, vtable, state, out);
 }
@@ -122,7 +114,7 @@ std::int32_t Core::spawn_at(task::Home* home, bool counted, const noria_task_vta
   if (NORIA_UNLIKELY(closed())) return -NORIA_ESHUTDOWN;
   void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
   if (NORIA_UNLIKELY(slot == nullptr)) return -ENOMEM;
-  task::Task* task = task::construct(slot, vtable, state, home, next_task_id());
+  task::Task* task = task::construct(slot, vtable, state, home, sched::next_task_id());
   task->counted = counted;
   using Word = task::StateWord;
   if (out == nullptr) {
@@ -148,7 +140,7 @@ std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, tas
   if (closed()) return -NORIA_ESHUTDOWN;
   void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
   if (slot == nullptr) return -ENOMEM;
-  task::Task* task = task::construct(slot, vtable, state, worker, next_task_id());
+  task::Task* task = task::construct(slot, vtable, state, worker, sched::next_task_id());
   task->local = true;
   using Word = task::StateWord;
   if (out == nullptr) {
@@ -174,7 +166,7 @@ std::int32_t Core::create_task(task::Home* home, bool counted, const noria_task_
   void* slot = alloc(SlotKind::kTask, offset + size, align < kCacheLine ? kCacheLine : align);
   if (slot == nullptr) return -ENOMEM;
   void* room = static_cast<char*>(slot) + offset;
-  task::Task* task = task::construct(slot, vtable, room, home, next_task_id());
+  task::Task* task = task::construct(slot, vtable, room, home, sched::next_task_id());
   task->counted = counted;
   task->word.init(task::StateWord::kInit | task::StateWord::kJoinInterest, 2);
   *state = room;

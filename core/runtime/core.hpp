@@ -171,8 +171,7 @@ class Core {
   // Memory for threads that are no workers; one lock each, threads are spread over them.
   struct alignas(kCacheLine) Guest {
     sync::Mutex lock;
-    Slab* slab = nullptr;   // guarded by lock; nullptr once orphaned
-    std::uint64_t ids = 0;  // guarded by lock
+    Slab* slab = nullptr;  // guarded by lock; nullptr once orphaned
   };
 
   Core();
@@ -182,7 +181,6 @@ class Core {
   std::int32_t build();
   std::int32_t build_slabs(std::vector<Slab*>& workers);
   std::int32_t build_pool();
-  std::uint64_t next_task_id();
   void* alloc_guest(SlotKind kind, std::size_t size, std::size_t align) noexcept;
   static void slab_ended(void* core);
   void add_holder();

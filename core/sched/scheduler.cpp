@@ -10,14 +10,18 @@ using sync::IdleWord;
 using task::t_context;
 
 namespace {
-constinit Atomic<std::uint32_t> g_next_thread{0};
-}
+constinit Atomic<std::uint32_t> g_threads{0};
+constinit thread_local std::uint32_t t_number = 0;  // of this thread, from 1 on; 0: it has none yet
+constinit thread_local std::uint64_t t_tasks = 0;   // made by this thread
+}  // namespace
 
 std::uint32_t thread_number() {
   // ORDER: relaxed, a number that is different, nothing more.
-  thread_local std::uint32_t number = g_next_thread.fetch_add(1, NORIA_RELAXED);
-  return number;
+  if (NORIA_UNLIKELY(t_number == 0)) t_number = g_threads.fetch_add(1, NORIA_RELAXED) + 1;
+  return t_number;
 }
+
+std::uint64_t next_task_id() { return (std::uint64_t{thread_number()} << 40) + ++t_tasks; }
 
 Scheduler::Scheduler(runtime::Core* of, task::Driver& driver, const Config& config, const std::vector<Slab*>& slabs)
     : Home(of), driver_(driver), config_(config), inject_(config.workers), idle_(config.workers) {

@@ -100,4 +100,7 @@ class Scheduler final : public task::Home {
 // A number that differs between threads: spreads them over shards.
 std::uint32_t thread_number();
 
+// Unique in the process, never zero; counted by each thread for itself, so that spawners share nothing.
+std::uint64_t next_task_id();
+
 }  // namespace noria::sched

@@ -49,7 +49,6 @@ class Worker final : public task::Home {
   void take_up();
   // The end of the owner: drops every local task of this worker, queued or not, on this thread. How many were dropped.
   std::uint64_t drop_local_tasks();
-  std::uint64_t next_task_id() { return (std::uint64_t{index_ + 1} << 40) + ++task_ids_; }
   Slab* slab() const { return slab_; }
   std::uint32_t index() const { return index_; }
   Scheduler& scheduler() const { return scheduler_; }
@@ -128,7 +127,6 @@ class Worker final : public task::Home {
   std::uint32_t driver_interval_ = kDriverInterval;
   std::uint32_t until_sample_ = kSampleInterval;
   std::uint32_t rotation_ = 0;
-  std::uint64_t task_ids_ = 0;
   std::uint32_t wake_length_ = 256;    // ring length whose work is worth another worker's wake
   std::uint64_t mean_poll_ns_ = 1000;  // of the sampled polls, weighted towards the last
   std::uint64_t awake_since_ns_ = 0;
