@@ -135,14 +135,20 @@ void Worker::sleep_in_futex(Sleep& sleep) {
 
 void Worker::end_sleep(Sleep& sleep) {
   IdleWord& idle = scheduler_.idle();
-  // A waker that has notified has counted this worker as searching already; else it counts itself (P1 of parker.hpp).
-  if (park_state_.finish() == ParkState::kNotified) {
+  // A waker that has notified has counted this worker as searching already; else it counts itself (P1 of parker.hpp), and does
+  // so before it can no longer be notified: while nobody is counted as awake, everybody can be.
+  if (park_state_.load() == ParkState::kNotified) {
+    (void)park_state_.finish();
     searching_ = true;
   } else {
     std::uint32_t bell;
     searching_ = acting_;
     idle.unpark(searching_, bell);
     if (bell != IdleWord::kNobody && bell != index_) scheduler_.ring(bell);
+    if (park_state_.finish() == ParkState::kNotified) {
+      idle.count_once(searching_);
+      searching_ = true;
+    }
   }
   if (sleep.poller) {
     // ORDER: relaxed, read after a successful notify only.

@@ -92,6 +92,12 @@ class IdleWord {
         bell);
   }
 
+  // A worker that has counted itself was counted by a waker at the same time.
+  void count_once(bool searching) {
+    // ORDER: acq_rel, it stays counted: only the number matters.
+    word_.fetch_sub(kAwake + (searching ? kSearching : 0), NORIA_ACQ_REL);
+  }
+
   // Nobody was found to wake after all. Another pusher may have trusted the count meanwhile: the caller looks at the queue again.
   void undo_wake() {
     // ORDER: seq_cst, as park.

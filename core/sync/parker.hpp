@@ -6,8 +6,8 @@
 //   PARKED           BELL      anyone      seq_cst  "look again": it stays parked and counted so
 //   BELL             PARKED    the worker  acq_rel
 //   any              RUNNING   the worker  acq_rel  the old state says whether a waker has counted it
-// Invariants: P1 a worker that leaves with NOTIFIED is counted already, with any other state it counts itself: the count of
-//             searchers cannot leak.
+// Invariants: P1 a worker that leaves with NOTIFIED is counted already, with any other state it has counted itself before: the
+//             count of searchers cannot leak.
 #pragma once
 
 #include <cstdint>
