@@ -8,6 +8,7 @@
 
 #include "base/live.hpp"
 #include "noria/base.h"
+#include "noria/task.h"
 #include "runtime/core.hpp"
 
 namespace noria::capi {
@@ -71,6 +72,13 @@ inline task::Future* from_c(noria_future* future) { return reinterpret_cast<task
   for (std::size_t i = known; i < size; ++i)
     if (bytes[i] != 0) return -E2BIG;
   return NORIA_OK;
+}
+
+// A vtable of the first size has poll, drop and take; what was added since may be missing.
+[[nodiscard]] inline std::int32_t check_vtable(const noria_task_vtable* vtable) {
+  if (vtable == nullptr || vtable->flags != 0 || vtable->poll == nullptr) return -EINVAL;
+  if (vtable->size < offsetof(noria_task_vtable, name)) return -EINVAL;
+  return check_size(vtable, vtable->size, sizeof(noria_task_vtable));
 }
 
 // Reads an option struct that the caller filled in.

@@ -18,11 +18,6 @@ int32_t check(noria_runtime* rt) {
   return runtime::from_c(rt)->forked() ? -NORIA_EFORKED : NORIA_OK;
 }
 
-bool valid_block_on(const noria_task_vtable* vtable) {
-  return vtable != nullptr && vtable->poll != nullptr && vtable->flags == 0 &&
-         vtable->size >= offsetof(noria_task_vtable, name);
-}
-
 }  // namespace
 
 int32_t noria_runtime_new(const noria_runtime_options* options, noria_runtime** out) {
@@ -76,7 +71,7 @@ int32_t noria_runtime_leave(noria_runtime* rt) {
 
 int32_t noria_runtime_block_on(noria_runtime* rt, const noria_task_vtable* vtable, void* state,
                                noria_join_result* out) {
-  if (!valid_block_on(vtable)) return -EINVAL;
+  if (int32_t error = capi::check_vtable(vtable); error != NORIA_OK) return error;
   Core* core;
   if (int32_t error = capi::resolve(rt, core); error != NORIA_OK) return error;
   return core->block_on(vtable, state, out);

@@ -18,13 +18,6 @@ const task::Task* from_c(const noria_task* handle) { return reinterpret_cast<con
 task::Task** from_c(noria_task** out) { return reinterpret_cast<task::Task**>(out); }
 task::Strand* from_c(noria_strand* handle) { return reinterpret_cast<task::Strand*>(handle); }
 
-// A vtable of the first size has poll, drop and take; what was added since may be missing.
-int32_t check_vtable(const noria_task_vtable* vtable) {
-  if (vtable == nullptr || vtable->flags != 0 || vtable->poll == nullptr) return -EINVAL;
-  if (vtable->size < offsetof(noria_task_vtable, name)) return -EINVAL;
-  return capi::check_size(vtable, vtable->size, sizeof(noria_task_vtable));
-}
-
 int32_t check_started(const noria_task* handle) {
   if (handle == nullptr) return -EINVAL;
   const task::Task* task = from_c(handle);
@@ -51,14 +44,14 @@ int32_t check_strand(noria_strand* strand) {
 int32_t noria_spawn(noria_runtime* rt, const noria_task_vtable* vtable, void* state, noria_task** out) {
   runtime::Core* core;
   if (int32_t error = capi::resolve_open(rt, core); error != NORIA_OK) return error;
-  if (int32_t error = check_vtable(vtable); error != NORIA_OK) return error;
+  if (int32_t error = capi::check_vtable(vtable); error != NORIA_OK) return error;
   return core->spawn(vtable, state, from_c(out));
 }
 
 int32_t noria_spawn_local(noria_runtime* rt, const noria_task_vtable* vtable, void* state, noria_task** out) {
   runtime::Core* core;
   if (int32_t error = capi::resolve_open(rt, core); error != NORIA_OK) return error;
-  if (int32_t error = check_vtable(vtable); error != NORIA_OK) return error;
+  if (int32_t error = capi::check_vtable(vtable); error != NORIA_OK) return error;
   return core->spawn_local(vtable, state, from_c(out));
 }
 
@@ -67,7 +60,7 @@ int32_t noria_task_new(noria_runtime* rt, const noria_task_vtable* vtable, size_
   if (state == nullptr || out == nullptr) return -EINVAL;
   runtime::Core* core;
   if (int32_t error = capi::resolve_open(rt, core); error != NORIA_OK) return error;
-  if (int32_t error = check_vtable(vtable); error != NORIA_OK) return error;
+  if (int32_t error = capi::check_vtable(vtable); error != NORIA_OK) return error;
   return core->create_task(core->home(), false, vtable, size, align, state, from_c(out));
 }
 
@@ -170,7 +163,7 @@ int32_t noria_strand_new(noria_runtime* rt, noria_strand** out) {
 
 int32_t noria_strand_spawn(noria_strand* handle, const noria_task_vtable* vtable, void* state, noria_task** out) {
   if (int32_t error = check_strand(handle); error != NORIA_OK) return error;
-  if (int32_t error = check_vtable(vtable); error != NORIA_OK) return error;
+  if (int32_t error = capi::check_vtable(vtable); error != NORIA_OK) return error;
   task::Strand* strand = from_c(handle);
   strand->add_user();
   int32_t error = strand->core->spawn_at(strand, true, vtable, state, from_c(out));
@@ -182,7 +175,7 @@ int32_t noria_strand_task_new(noria_strand* handle, const noria_task_vtable* vta
                               void** state, noria_task** out) {
   if (state == nullptr || out == nullptr) return -EINVAL;
   if (int32_t error = check_strand(handle); error != NORIA_OK) return error;
-  if (int32_t error = check_vtable(vtable); error != NORIA_OK) return error;
+  if (int32_t error = capi::check_vtable(vtable); error != NORIA_OK) return error;
   task::Strand* strand = from_c(handle);
   strand->add_user();
   int32_t error = strand->core->create_task(strand, true, vtable, size, align, state, from_c(out));

@@ -31,6 +31,15 @@ void drop_root(void* state) {
   if (root->vtable->take == nullptr && root->vtable->drop != nullptr) root->vtable->drop(root->state);
 }
 
+// Where no task does it: what the user's drop throws ends here.
+void drop_root_here(Root& root) noexcept {
+  try {
+    drop_root(&root);
+  } catch (...) {
+    // Nobody is left to be told.
+  }
+}
+
 constexpr noria_task_vtable kRoot = {sizeof(noria_task_vtable), 0, poll_root, drop_root, nullptr, "block_on"};
 
 std::int32_t poll_on_thread(Root& root, const noria_cx* cx) noexcept {
@@ -54,7 +63,7 @@ std::int32_t poll_on_thread(Root& root, const noria_cx* cx) noexcept {
 }
 
 noria_join_result outcome(std::int32_t result) {
-  if (result == -NORIA_ESHUTDOWN) return {NORIA_JOIN_ABORTED, 0};
+  if (result == NORIA_PENDING) return {NORIA_JOIN_ABORTED, 0};  // the runtime closed first
   return {result < 0 ? std::uint32_t{NORIA_JOIN_FAILED} : std::uint32_t{NORIA_JOIN_DONE}, result < 0 ? result : 0};
 }
 
@@ -104,14 +113,15 @@ std::int32_t Core::block_on_thread(const noria_task_vtable* vtable, void* state,
   std::int32_t result = NORIA_PENDING;
   hold_clock();
   for (;;) {
-    result = closed() ? -NORIA_ESHUTDOWN : poll_on_thread(root, &cx);
+    if (closed()) break;
+    result = poll_on_thread(root, &cx);
     if (result != NORIA_PENDING) break;
     release_clock();
     thread->wait(kNever);
     hold_clock();
   }
   release_clock();
-  drop_root(&root);
+  drop_root_here(root);
   t_context.blocking = false;
   {
     sync::MutexLock guard(blocked_lock_);
