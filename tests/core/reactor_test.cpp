@@ -136,6 +136,30 @@ Test(reactor, Last_waker_wins_and_closing_tells_all_that_wait) {
   source->unref();
 }
 
+// The one place between looking and leaving a waker where something of others runs.
+Test(reactor, P1_event_that_comes_while_the_waker_is_cloned_is_seen) {
+  Bench bench;
+  Pair pair;
+  PlainSource* source = bench.make(pair.fd[0]);
+  cr_assert_eq(bench.reactor->add(*source), 0);
+  cr_assert_eq(bench.reactor->poll(0), 1);
+  static int far = pair.fd[1];
+  static Reactor* polled = bench.reactor.get();
+  noria_waker_vtable table = *CountingWaker::vtable();
+  table.clone = [](const noria_waker* from, noria_waker* out) {
+    CountingWaker::vtable()->clone(from, out);
+    cr_assert_eq(write(far, "x", 1), 1);
+    cr_assert_eq(polled->poll(0), 1);
+  };
+  CountingWaker waker;
+  waker.raw.vtable = &table;
+  Readiness seen;
+  cr_assert_eq(source->poll_ready(NORIA_READABLE, &waker.cx, seen), NORIA_READY);
+  cr_assert(seen.events & NORIA_READABLE);
+  bench.end(source);
+  cr_assert_eq(waker.clones.load(), 0);
+}
+
 Test(reactor, Waiters_are_told_in_order_and_only_of_their_side) {
   Bench bench;
   Pair pair;
