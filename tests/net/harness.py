@@ -65,7 +65,7 @@ def reset(sock):
     sock.close()
 
 
-def until(condition, what, seconds=REACH):
+def until(condition, what, seconds=REACH / 3):
     """Waits for what another process does and cannot announce."""
     end = time.monotonic() + seconds
     while not condition():
@@ -252,6 +252,16 @@ def closing(*things):
 def answers(address):
     with contextlib.suppress(OSError), connect(address, 1):
         return True
+    return False
+
+
+def refuses(address):
+    try:
+        connect(address, 1).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        pass
     return False
 
 

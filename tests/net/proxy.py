@@ -247,7 +247,7 @@ def Proxy_sigterm_openConnectionsEndByThemselves():
             client.sendall(b"before")
             equal(receive(client, 6), b"before", "echo")
             proxy.signal()
-            until(lambda: not harness.answers(proxy.address), "the listener's end")
+            until(lambda: harness.refuses(proxy.address), "the listener's end")
             client.sendall(b"while it drains")
             equal(receive(client, 15), b"while it drains", "echo while it drains")
         report = proxy.wait()
