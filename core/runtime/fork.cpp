@@ -17,7 +17,7 @@ void child_after_fork() {
   g_generation.store(g_generation.load(NORIA_RELAXED) + 1, NORIA_RELAXED);
 }
 
-const bool g_registered = ::pthread_atfork(nullptr, nullptr, child_after_fork) == 0;
+const bool kRegistered = ::pthread_atfork(nullptr, nullptr, child_after_fork) == 0;
 
 }  // namespace
 

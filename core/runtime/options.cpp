@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/clock.hpp"
+
 namespace noria::runtime {
 namespace {
 
@@ -75,7 +77,7 @@ std::uint32_t cgroup_cpus() {
 
 std::uint64_t system_seed() {
   std::uint64_t seed = 0;
-  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = reinterpret_cast<std::uintptr_t>(&seed);
+  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = monotonic_ns();
   return seed != 0 ? seed : 1;
 }
 
