@@ -33,7 +33,9 @@ int32_t noria_copy_bidirectional(noria_tcp* a, noria_tcp* b, const noria_copy_op
 
 int32_t noria_copy_progress(const noria_future* future, noria_copy_result* out) {
   if (future == nullptr || out == nullptr) return -EINVAL;
-  return net::copy_progress(reinterpret_cast<const task::Future*>(future), out);
+  const auto* copy = reinterpret_cast<const task::Future*>(future);
+  if (int32_t error = capi::check_core(copy->core()); error != NORIA_OK) return error;
+  return net::copy_progress(copy, out);
 }
 
 }  // extern "C"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -61,10 +62,13 @@ struct ConnectOp : Stepper {
   Name name;
 
   void start();
+  void found();
+  void reported();
   void try_next();
   std::int32_t try_one(const SocketAddress& address);
   std::int32_t prepare(int fd, const SocketAddress& address) const;
   std::int32_t progress();
+  bool met_itself(const noria_address& peer) const;
   void end(std::int32_t status);
 
   static ConnectOp* of(task::Future* future) { return static_cast<ConnectOp*>(future); }
@@ -78,6 +82,7 @@ struct ConnectOp : Stepper {
   static void looked_up(Lookup* lookup) {
     ConnectOp* op = static_cast<Name*>(lookup)->op;
     op->signal(kLookedUp);
+    lookup->let_clock_go();
     op->release();
   }
   static void result(task::Future* future, void* out) {
@@ -95,28 +100,42 @@ const timer::TimerOps ConnectOp::kTimerOps = {
     [](timer::Timer* timer) noexcept { static_cast<Deadline*>(timer)->op->release(); },
 };
 
+// What came in comes before a deadline that passed meanwhile.
 void ConnectOp::step(Stepper* stepper, std::uint32_t signals) {
   auto* self = static_cast<ConnectOp*>(stepper);
-  if (self->over) return;
-  if ((signals & kCancel) != 0) return self->end(-ECANCELED);
-  if ((signals & kTimeout) != 0) return self->end(-ETIMEDOUT);
-  if ((signals & kStart) != 0) self->start();
-  if (self->over) return;
-  if ((signals & kLookedUp) != 0) {
-    self->looking_up = false;
-    if (self->name.status() != 0) return self->end(self->name.status());
-    self->next = self->name.first();
-    return self->try_next();
-  }
-  if ((signals & kWritable) == 0) return;
-  std::int32_t status = self->progress();
-  if (status == NORIA_PENDING) return;
-  if (status == NORIA_OK || self->next == nullptr) return self->end(status);
-  self->last_error = status;
-  self->try_next();
+  if (!self->over && (signals & kCancel) != 0) self->end(-ECANCELED);
+  if (!self->over && (signals & kStart) != 0) self->start();
+  if (!self->over && (signals & kLookedUp) != 0) self->found();
+  if (!self->over && (signals & kWritable) != 0) self->reported();
+  if (!self->over && (signals & kTimeout) != 0) self->end(-ETIMEDOUT);
 }
 
+void ConnectOp::found() {
+  looking_up = false;
+  if (name.status() != 0) return end(name.status());
+  next = name.first();
+  try_next();
+}
+
+void ConnectOp::reported() {
+  std::int32_t status = progress();
+  if (status == NORIA_PENDING) return;
+  if (status == NORIA_OK || next == nullptr) return end(status);
+  last_error = status;
+  try_next();
+}
+
+// The look-up begins before the deadline is armed: paused time would jump to it at once.
 void ConnectOp::start() {
+  if (numeric.family == 0) {
+    looking_up = true;
+    ref();
+    if (std::int32_t error = name.start(*core(), host, false); error != 0) {
+      looking_up = false;
+      release();
+      return end(error);
+    }
+  }
   if (options.timeout_ns != 0 && options.timeout_ns != NORIA_FOREVER) {
     ref();
     if (!core()->timer_arm(deadline, saturating_add(core()->now_ns(), options.timeout_ns))) {
@@ -124,20 +143,11 @@ void ConnectOp::start() {
       return end(-NORIA_ESHUTDOWN);
     }
   }
-  if (numeric.family != 0) {
-    SocketAddress address;
-    std::int32_t status = to_system(numeric, address);
-    if (status == 0) status = try_one(address);
-    if (status != NORIA_PENDING) end(status);
-    return;
-  }
-  looking_up = true;
-  ref();
-  std::int32_t status = name.start(*core(), host, false);
-  if (status == 0) return;
-  looking_up = false;
-  release();
-  end(status);
+  if (numeric.family == 0) return;
+  SocketAddress address;
+  std::int32_t status = to_system(numeric, address);
+  if (status == 0) status = try_one(address);
+  if (status != NORIA_PENDING) end(status);
 }
 
 void ConnectOp::try_next() {
@@ -157,6 +167,8 @@ std::int32_t ConnectOp::prepare(int fd, const SocketAddress& address) const {
   if (options.delay == 0) (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   if (!has_local) return 0;
   if (local.family() != address.family()) return -EAFNOSUPPORT;
+  // With port 0 the source port is chosen by connect, where it need not be unique: else 28,000 connections use them up.
+  (void)::setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
   return ::bind(fd, local.get(), local.size) == 0 ? 0 : -errno;
 }
 
@@ -177,13 +189,21 @@ std::int32_t ConnectOp::try_one(const SocketAddress& address) {
     ::close(fd);
     return status;
   }
-  if (connected) return NORIA_OK;
+  if (connected) return progress();
   ref();
   if (!stream->wait(ready)) {
     release();
     return progress();
   }
   return NORIA_PENDING;
+}
+
+// A port of the range that the kernel takes source ports from may be given to the very socket that connects to it, and then
+// connects to itself. Nobody listens there.
+bool ConnectOp::met_itself(const noria_address& peer) const {
+  noria_address own;
+  return stream->local_address(&own) == NORIA_OK && own.port == peer.port && own.family == peer.family &&
+         std::memcmp(own.ip, peer.ip, sizeof own.ip) == 0;
 }
 
 // The socket was reported: connected, failed, or reported for nothing.
@@ -196,6 +216,7 @@ std::int32_t ConnectOp::progress() {
     if (error != 0) return error;
     noria_address peer;
     std::int32_t connected = stream->peer_address(&peer);
+    if (connected == NORIA_OK) return met_itself(peer) ? -ECONNREFUSED : NORIA_OK;
     if (connected != -ENOTCONN) return connected;
     stream->clear(seen, seen.events);
     ref();
@@ -275,6 +296,7 @@ struct ListenOp : Stepper {
   static void looked_up(Lookup* lookup) {
     ListenOp* op = static_cast<Name*>(lookup)->op;
     op->signal(kLookedUp);
+    lookup->let_clock_go();
     op->release();
   }
   static void result(task::Future* future, void* out) {

@@ -21,8 +21,17 @@ std::int32_t Lookup::start(runtime::Core& core, const HostPort& host, bool passi
     self->status_ = -NORIA_ESHUTDOWN;
     self->done_(self);
   };
+  core.hold_clock();  // paused time must not jump to a deadline while the answer is on its way
   std::int32_t error = core.pool().submit(*this, blocking::PoolClass::kNames);
+  if (error == 0) return 0;
+  core.release_clock();
   return error == -ESHUTDOWN ? -NORIA_ESHUTDOWN : error;
+}
+
+bool Lookup::cancel(runtime::Core& core) {
+  if (!core.pool().cancel(*this)) return false;
+  core.release_clock();
+  return true;
 }
 
 void Lookup::look_up() {

@@ -25,7 +25,10 @@ class Lookup : private blocking::Job {
   // On an error done is not called.
   [[nodiscard]] std::int32_t start(runtime::Core& core, const HostPort& host, bool passive);
   // True: done will not be called.
-  [[nodiscard]] bool cancel(runtime::Core& core) { return core.pool().cancel(*this); }
+  [[nodiscard]] bool cancel(runtime::Core& core);
+
+  // By done(), when whoever waits has been told: until then paused time stands still.
+  void let_clock_go() { core_->release_clock(); }
 
   // Once done: the status and the addresses, in order of preference.
   std::int32_t status() const { return status_; }

@@ -533,3 +533,35 @@ Test(Tcp, P9_after_shutdown_every_call_is_refused_and_drop_works) {
   assert_ok(noria_runtime_release(lane.rt), "release");
   assert_nothing_alive("after shutdown");
 }
+
+Test(Tcp, P6_paused_time_waits_for_a_name) {
+  noria_runtime_options options{};
+  options.clock_paused = 1;
+  on_each_runtime(
+      [](Lane& lane) {
+        noria_tcp* tcp = nullptr;
+        noria_tcp_connect_options wish{};
+        wish.size = sizeof wish;
+        wish.timeout_ns = kSecond;
+        for (int i = 0; i < 20; ++i) {
+          int32_t status = connect(lane, "bad..name:80", &tcp, &wish);
+          cr_assert_eq(status, -NORIA_ERESOLVE, "%s", noria_error_name(status));
+        }
+      },
+      options);
+}
+
+Test(Tcp, Connect_to_a_port_that_nobody_listens_on_never_meets_itself) {
+  on_runtime(Lane{"current-thread", 0}, [](Lane& lane) {
+    noria_tcp_listener* listener = listen(lane);
+    std::string address = address_of(listener);
+    assert_ok(noria_tcp_listener_drop(listener), "drop");
+    noria_tcp* tcp = nullptr;
+    noria_tcp_connect_options options{};
+    options.size = sizeof options;
+    options.local = address.c_str();  // the kernel would choose it once in a while
+    int32_t status = connect(lane, address.c_str(), &tcp, &options);
+    cr_assert_eq(status, -ECONNREFUSED, "%s", noria_error_name(status));
+    cr_assert_null(tcp);
+  });
+}
