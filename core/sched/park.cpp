@@ -107,7 +107,7 @@ void Worker::sleep_in_reactor(Sleep& sleep) {
       driver.wait(sleep.timeout_ns(deadline_ns > now_ns ? deadline_ns - now_ns : 0));
     }
     scheduler_.clear_sleep_deadline();
-    if (park_state_.load() == ParkState::kBell) park_state_.hush();
+    if (park_state_.load() == ParkState::kBell) hear_bell(sleep);
     if (nearest_deadline(sleep.limit_ns) != kNever) {
       std::uint64_t now_ns = driver.now_ns();
       fire_for_sleepers(now_ns);
@@ -117,16 +117,25 @@ void Worker::sleep_in_reactor(Sleep& sleep) {
   }
 }
 
+// The sentry that slept ticks again; where there is none, whoever hears the bell becomes it.
+void Worker::hear_bell(Sleep& sleep) {
+  park_state_.hush();
+  sleep.asleep = false;
+  if (scheduler_.workers() == 1) return;
+  std::uint32_t from = sleep.poller ? IdleWord::kNobody : scheduler_.poller();
+  // What it believes may be old: a poller is not told when a sleeper takes the part from it.
+  sync::IdleWord& idle = scheduler_.idle();
+  sleep.sentry = idle.view().sentry() == index_ || idle.take_sentry(index_, from);
+  if (sleep.sentry) begin_ticking(sleep);
+}
+
 void Worker::sleep_in_futex(Sleep& sleep) {
   for (;;) {
     sync::futex_wait(park_state_.word(), ParkState::kParked, sleep.timeout_ns(kNever));
     std::uint32_t state = park_state_.load();
     if (state == ParkState::kNotified) return;
     if (state == ParkState::kBell) {
-      park_state_.hush();
-      sleep.asleep = false;
-      if (!sleep.sentry) sleep.sentry = scheduler_.idle().take_sentry(index_, scheduler_.poller());
-      if (sleep.sentry) begin_ticking(sleep);
+      hear_bell(sleep);
       continue;
     }
     if (sleep.sentry && tick(sleep)) return;
@@ -155,7 +164,9 @@ void Worker::end_sleep(Sleep& sleep) {
     in_reactor_.store(false, NORIA_RELAXED);
     scheduler_.leave_poller();
   }
-  if (sleep.sentry && idle.leave_sentry(index_)) hand_over_sentry();
+  if (sleep.sentry) (void)idle.leave_sentry(index_);
+  // Looked at by everybody: who was rung to take the part over may have been woken before he heard it.
+  if (scheduler_.workers() > 1 && idle.view().sentry_none()) hand_over_sentry();
   awake_since_ns_ = monotonic_ns();
   fresh_ = true;
   const Config& config = scheduler_.config();
@@ -165,9 +176,7 @@ void Worker::end_sleep(Sleep& sleep) {
 // Whoever is parked still takes the part over when it hears the bell.
 void Worker::hand_over_sentry() {
   for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) {
-    if (i == index_ || !scheduler_.worker(i).park_state().parked()) continue;
-    scheduler_.ring(i);
-    return;
+    if (i != index_ && scheduler_.ring(i)) return;
   }
 }
 

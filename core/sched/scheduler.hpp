@@ -61,7 +61,8 @@ class Scheduler final : public task::Home {
   void ring_poller();
   // A deadline was armed that no awake worker looks after.
   void deadline_armed(std::uint64_t deadline_ns);
-  void ring(std::uint32_t worker);
+  // Lets a parked worker look at what changed. False: it is awake, or will look anyhow.
+  bool ring(std::uint32_t worker);
 
   // --- the poller's part
   [[nodiscard]] bool take_poller(std::uint32_t worker);

@@ -104,6 +104,7 @@ class Worker final : public task::Home {
   void jump_or_wait(std::uint64_t deadline_ns, const Sleep& sleep);
   void sleep_in_futex(Sleep& sleep);
   void end_sleep(Sleep& sleep);
+  void hear_bell(Sleep& sleep);
   void hand_over_sentry();
   bool must_stay_awake() const;
   void pace_driver(std::uint64_t now_ns);

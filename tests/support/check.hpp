@@ -14,6 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <mutex>
 
 namespace noria::test {
 
@@ -53,48 +55,68 @@ inline constexpr int kWatchdogSeconds = 40;
 inline constexpr int kWatchdogSeconds = 10;
 #endif
 
-// Whatever happens until the end of the scope must happen within kWatchdogSeconds. Nests: the innermost is named.
+// Whatever happens until the end of the scope must happen within kWatchdogSeconds. Any number of them, on any threads: the
+// timer is set for the one that is due first, and that one is named.
 class Watchdog {
  public:
-  explicit Watchdog(const char* what, int seconds = kWatchdogSeconds) : before_(current()), seconds_before_(left()) {
+  explicit Watchdog(const char* what, int seconds = kWatchdogSeconds) : what_(what), due_(now() + seconds) {
+    std::lock_guard guard(all().lock);
     struct sigaction action {};
     action.sa_handler = bark;
     ::sigaction(SIGALRM, &action, nullptr);
-    current() = what;
-    set(seconds);
+    next_ = all().first;
+    if (next_ != nullptr) next_->link_ = &next_;
+    link_ = &all().first;
+    all().first = this;
+    set();
   }
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog() {
-    current() = before_;
-    set(seconds_before_);
+    std::lock_guard guard(all().lock);
+    *link_ = next_;
+    if (next_ != nullptr) next_->link_ = link_;
+    set();
   }
 
  private:
-  static const char*& current() {
-    static const char* what = "";
-    return what;
+  struct All {
+    std::mutex lock;
+    Watchdog* first = nullptr;  // guarded by lock
+    const char* due = "";       // guarded by lock; read when all is lost
+  };
+  static All& all() {
+    static All* const instance = new All;  // threads may outlive main's statics
+    return *instance;
+  }
+  static long now() {
+    timespec time{};
+    ::clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
   }
   static void bark(int) {
-    const char* what = current();
+    const char* what = all().due;
     [[maybe_unused]] auto head = ::write(STDERR_FILENO, "watchdog: hung in ", 18);
     [[maybe_unused]] auto text = ::write(STDERR_FILENO, what, std::strlen(what));
     [[maybe_unused]] auto end = ::write(STDERR_FILENO, "\n", 1);
     std::abort();
   }
-  static int left() {
+  static void set() {
+    long due = 0;
+    for (Watchdog* each = all().first; each != nullptr; each = each->next_) {
+      if (due != 0 && due <= each->due_) continue;
+      due = each->due_;
+      all().due = each->what_;
+    }
     itimerval timer{};
-    ::getitimer(ITIMER_REAL, &timer);
-    return static_cast<int>(timer.it_value.tv_sec) + (timer.it_value.tv_usec != 0 ? 1 : 0);
-  }
-  static void set(int seconds) {
-    itimerval timer{};
-    timer.it_value.tv_sec = seconds;
+    if (due != 0) timer.it_value.tv_sec = due - now() > 0 ? due - now() : 1;
     ::setitimer(ITIMER_REAL, &timer, nullptr);
   }
 
-  const char* before_;
-  int seconds_before_;
+  const char* const what_;
+  const long due_;
+  Watchdog* next_ = nullptr;   // guarded by the lock
+  Watchdog** link_ = nullptr;  // guarded by the lock
 };
 
 // NORIA_LONG=1 asks for the long form of a test.

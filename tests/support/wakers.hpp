@@ -63,8 +63,8 @@ class ForeignWaker {
     *out = *waker;
   }
   static void wake(noria_waker* waker) {
+    --of(waker)->alive_;  // first: who waits for the wake may end the object
     wake_by_ref(waker);
-    --of(waker)->alive_;
   }
   static void wake_by_ref(const noria_waker* waker) {
     ForeignWaker* self = of(waker);
