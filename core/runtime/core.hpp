@@ -218,6 +218,8 @@ class Core {
     std::uint64_t tasks = 0;
     std::uint64_t futures = 0;
   };
+  void pushed_late();
+  void sweep_late();
   Swept sweep(bool alone);
   std::uint32_t sweep_tasks(Swept& swept);
   void sweep_queues(Swept& swept);

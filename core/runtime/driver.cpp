@@ -49,4 +49,6 @@ bool EngineDriver::jump(std::uint64_t deadline_ns) {
   return true;
 }
 
+void EngineDriver::pushed_late() { core_.pushed_late(); }
+
 }  // namespace noria::runtime

@@ -20,6 +20,7 @@ class EngineDriver final : public task::Driver {
   void fire_due(std::uint32_t wheel, std::uint64_t now_ns, bool owner) override;
   bool jump(std::uint64_t deadline_ns) override;
   bool would_jump() const override;
+  void pushed_late() override;
 
  private:
   std::uint64_t virtual_wait_ns(std::uint64_t timeout_ns) const;

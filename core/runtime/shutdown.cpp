@@ -64,8 +64,9 @@ std::int32_t Core::end(std::uint64_t timeout_ns, noria_shutdown_report* report) 
   // ORDER: acq_rel, one thread takes it down.
   if (phase_.compare_exchange_strong(closing, kEnding, NORIA_ACQ_REL)) {
     take_down(deadline_ns);
-    // ORDER: release, publishes the report.
-    phase_.store(kEnded, NORIA_RELEASE);
+    // ORDER: seq_cst, publishes the report, and stands before the look below; pairs with pushed_late.
+    phase_.store(kEnded, NORIA_SEQ_CST);
+    if (!scheduler_->inject().empty()) sweep_late();
     sync::futex_wake_all(phase_);
     // ORDER: acquire, pairs with part_ended: the last may have come between the wait and kEnded.
     if (report_.timed_out != 0 && left_.load(NORIA_ACQUIRE) == 0) sweep(true);

@@ -38,6 +38,23 @@ Core::Swept Core::sweep(bool alone) {
   return swept;
 }
 
+// A spawn that was let in before the end may push after the sweep; then whoever is later of the two sees the other.
+void Core::pushed_late() {
+  // ORDER: seq_cst, after the push; pairs with the store of kEnded before the last look of end().
+  if (phase_.load(NORIA_SEQ_CST) == kEnded) sweep_late();
+}
+
+void Core::sweep_late() {
+  Swept swept;
+  Core* current = t_context.core;
+  Core* ending = t_context.ending;
+  t_context.core = this;
+  t_context.ending = this;
+  sweep_queues(swept);
+  t_context.core = current;
+  t_context.ending = ending;
+}
+
 void Core::sweep_queues(Swept& swept) {
   for (;;) {
     task::Queue queue = scheduler_->inject().pop(0, SIZE_MAX);

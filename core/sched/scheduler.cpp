@@ -38,6 +38,7 @@ void Scheduler::schedule(task::Task* task, task::Hint hint) {
   }
   inject_.push(thread_number(), task);
   ensure_awake();
+  if (NORIA_UNLIKELY(stopping())) driver_.pushed_late();
 }
 
 void Scheduler::send_back(task::Task*) { NORIA_ASSERT(false, "only local tasks are sent back"); }
@@ -106,14 +107,15 @@ void Scheduler::wake_worker(std::uint32_t index) {
   if (bell != IdleWord::kNobody && bell != index) ring(bell);
 }
 
-void Scheduler::ring(std::uint32_t index) {
+bool Scheduler::ring(std::uint32_t index) {
   Worker& worker = *workers_[index];
-  if (!worker.park_state().ring()) return;
+  if (!worker.park_state().ring()) return false;
   if (worker.in_reactor()) {
     driver_.interrupt();
   } else {
     sync::futex_wake(worker.park_state().word());
   }
+  return true;
 }
 
 void Scheduler::ring_poller() {

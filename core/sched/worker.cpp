@@ -33,6 +33,8 @@ void Worker::attach() {
 
 void Worker::detach() {
   counters_.busy_ns.add(monotonic_ns() - awake_since_ns_);
+  // ORDER: relaxed, read for reports only; the poll that gives the worker away is counted as blocked in place.
+  running_name_.store(nullptr, NORIA_RELAXED);
   t_context.core = nullptr;
   t_context.worker_core = nullptr;
   t_context.worker = nullptr;

@@ -34,6 +34,9 @@ class Driver {
   // As jump would answer, without moving.
   virtual bool would_jump() const = 0;
 
+  // A task was pushed to the inject queue after the workers had been told to stop. Any thread.
+  virtual void pushed_late() = 0;
+
  protected:
   ~Driver() = default;
 };

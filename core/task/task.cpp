@@ -24,6 +24,12 @@ void waker_clone(const noria_waker* waker, noria_waker* out) {
 void waker_wake(noria_waker* waker) {
   auto* task = static_cast<Task*>(waker->data);
   live_add(Live::kWakers, -1);
+  if (t_context.worker_core != task->home->core) {
+    // Outside of its workers nothing but this reference keeps the runtime while the task is queued: it goes last.
+    wake_by_ref(task);
+    unref(task);
+    return;
+  }
   bool last = false;
   if (task->word.wake_by_value(last)) {
     task->home->schedule(task, Hint::kWake);
