@@ -114,17 +114,20 @@ int32_t noria_task_detach(noria_task* handle) {
 
 int32_t noria_task_is_complete(const noria_task* handle) {
   if (handle == nullptr) return -EINVAL;
+  if (from_c(handle)->home->core->forked()) return -NORIA_EFORKED;
   return (from_c(handle)->word.load() & StateWord::kComplete) != 0 ? 1 : 0;
 }
 
 int32_t noria_task_id(const noria_task* handle, uint64_t* out) {
   if (handle == nullptr || out == nullptr) return -EINVAL;
+  if (from_c(handle)->home->core->forked()) return -NORIA_EFORKED;
   *out = from_c(handle)->id;
   return NORIA_OK;
 }
 
 int32_t noria_task_name(const noria_task* handle, const char** out) {
   if (handle == nullptr || out == nullptr) return -EINVAL;
+  if (from_c(handle)->home->core->forked()) return -NORIA_EFORKED;
   *out = from_c(handle)->display_name();
   return NORIA_OK;
 }

@@ -3,29 +3,44 @@
 #include "check.hpp"
 #include "noria/noria.h"
 #include "task/context.hpp"
+#include "task/task.hpp"
 
 using namespace noria;
 
+namespace {
+
+// A waker that can be used: whole, and not that of a task which was inherited through fork.
+int32_t check(const noria_waker* waker) {
+  if (!capi::usable(waker)) return -EINVAL;
+  if (waker->vtable != &task::kTaskWaker) return NORIA_OK;
+  return capi::check_core(static_cast<const task::Task*>(waker->data)->home->core);
+}
+
+int32_t check(const noria_cx* cx) { return cx == nullptr ? -EINVAL : check(cx->waker); }
+
+}  // namespace
+
 int32_t noria_waker_clone(const noria_waker* waker, noria_waker* out) {
-  if (!capi::usable(waker) || out == nullptr) return -EINVAL;
+  if (out == nullptr) return -EINVAL;
+  if (int32_t error = check(waker); error != NORIA_OK) return error;
   waker->vtable->clone(waker, out);
   return NORIA_OK;
 }
 
 int32_t noria_waker_wake(noria_waker* waker) {
-  if (!capi::usable(waker)) return -EINVAL;
+  if (int32_t error = check(waker); error != NORIA_OK) return error;
   waker->vtable->wake(waker);
   return NORIA_OK;
 }
 
 int32_t noria_waker_wake_by_ref(const noria_waker* waker) {
-  if (!capi::usable(waker)) return -EINVAL;
+  if (int32_t error = check(waker); error != NORIA_OK) return error;
   waker->vtable->wake_by_ref(waker);
   return NORIA_OK;
 }
 
 int32_t noria_waker_drop(noria_waker* waker) {
-  if (!capi::usable(waker)) return -EINVAL;
+  if (int32_t error = check(waker); error != NORIA_OK) return error;
   waker->vtable->drop(waker);
   return NORIA_OK;
 }
@@ -36,13 +51,13 @@ int32_t noria_waker_will_wake(const noria_waker* a, const noria_waker* b) {
 }
 
 int32_t noria_cx_wake(const noria_cx* cx) {
-  if (!capi::usable(cx)) return -EINVAL;
+  if (int32_t error = check(cx); error != NORIA_OK) return error;
   cx->waker->vtable->wake_by_ref(cx->waker);
   return NORIA_OK;
 }
 
 int32_t noria_yield(const noria_cx* cx) {
-  if (!capi::usable(cx)) return -EINVAL;
+  if (int32_t error = check(cx); error != NORIA_OK) return error;
   cx->waker->vtable->wake_by_ref(cx->waker);
   return NORIA_PENDING;
 }
