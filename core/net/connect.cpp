@@ -184,7 +184,7 @@ std::int32_t ConnectOp::try_one(const SocketAddress& address) {
     // A signal does not stop a connect: it goes on behind it.
     if (!connected && errno != EINPROGRESS && errno != EINTR) status = -errno;
   }
-  if (status == 0) status = Stream::make(core(), fd, connected ? Stream::kWorthATry : 0, &stream);
+  if (status == 0) status = Stream::make(core(), fd, Stream::Kind::kTcp, connected ? Stream::kWorthATry : 0, &stream);
   if (status != 0) {
     ::close(fd);
     return status;

@@ -59,6 +59,7 @@ class Listener final : public Socket {
   void rest();
   void rest_over();
 
+  const Stream::Kind kind_;
   OpQueue accepts_;
   RestTimer timer_;
   SpinLock lock_;

@@ -45,8 +45,11 @@ ssize_t send(std::int32_t fd, const iovec* pieces, std::size_t count, int flags)
 
 }  // namespace
 
-Stream::Stream(runtime::Core* core, std::int32_t fd)
-    : Socket(core, fd, destroy), reads_(*this, NORIA_READABLE), writes_(*this, NORIA_WRITABLE) {}
+Stream::Stream(runtime::Core* core, std::int32_t fd, Kind kind)
+    : Socket(core, fd, destroy),
+      short_is_last_(kind == Kind::kTcp),
+      reads_(*this, NORIA_READABLE),
+      writes_(*this, NORIA_WRITABLE) {}
 
 Stream::~Stream() {
   while (Kept* kept = pop_kept()) kept->drop();
@@ -57,10 +60,10 @@ void Stream::destroy(Source* source) {
   Slab::free(source);
 }
 
-std::int32_t Stream::make(runtime::Core* core, std::int32_t fd, std::uint32_t assumed, Stream** out) {
+std::int32_t Stream::make(runtime::Core* core, std::int32_t fd, Kind kind, std::uint32_t assumed, Stream** out) {
   void* slot = core->alloc(SlotKind::kOther, sizeof(Stream), alignof(Stream));
   if (slot == nullptr) return -ENOMEM;
-  auto* stream = new (slot) Stream(core, fd);
+  auto* stream = new (slot) Stream(core, fd, kind);
   stream->assume(assumed);
   if (std::int32_t error = stream->open(); error != 0) {
     stream->unref();
@@ -70,13 +73,20 @@ std::int32_t Stream::make(runtime::Core* core, std::int32_t fd, std::uint32_t as
   return 0;
 }
 
+Stream::Kind Stream::kind_of(std::int32_t fd) {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0) return Kind::kOther;
+  return domain == AF_INET || domain == AF_INET6 ? Kind::kTcp : Kind::kOther;
+}
+
 std::int32_t Stream::from_fd(runtime::Core* core, std::int32_t fd, Stream** out) {
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return -errno;
   if (type != SOCK_STREAM) return -EINVAL;
   if (std::int32_t error = set_nonblocking(fd); error != 0) return error;
-  std::int32_t error = make(core, fd, kWorthATry, out);
+  std::int32_t error = make(core, fd, kind_of(fd), kWorthATry, out);
   if (error == 0) (*out)->may_linger();
   return error;
 }
@@ -93,7 +103,7 @@ std::int32_t Stream::read_once(const iovec* pieces, std::size_t count, Take take
     ssize_t n = receive(fd(), pieces, count, take == Take::kPeek ? MSG_PEEK : 0);
     if (n >= 0) {
       *got = static_cast<std::size_t>(n);
-      bool last = n > 0 && take == Take::kRead && *got < total(pieces, count);
+      bool last = short_is_last_ && n > 0 && take == Take::kRead && *got < total(pieces, count);
       if (last && (seen.events & NORIA_PRIORITY) == 0) clear(seen, NORIA_READABLE);
       return NORIA_READY;
     }
@@ -112,7 +122,7 @@ std::int32_t Stream::write_once(const iovec* pieces, std::size_t count, std::siz
     ssize_t n = send(fd(), pieces, count, MSG_NOSIGNAL);
     if (n >= 0) {
       *sent = static_cast<std::size_t>(n);
-      if (n > 0 && *sent < total(pieces, count)) clear(seen, NORIA_WRITABLE);
+      if (short_is_last_ && n > 0 && *sent < total(pieces, count)) clear(seen, NORIA_WRITABLE);
       return NORIA_READY;
     }
     if (errno == EINTR) continue;

@@ -1,8 +1,8 @@
 // stream.hpp: a connected stream socket: what noria_tcp is.
 // Threads:    one reader and one writer at a time for the poll forms; operations in future form from any thread.
-// Invariants: T1 bytes leave in the order in which the system gave them: kept ones first. T2 a short read or write means
-//             that the kernel has no more (room), so readiness is cleared without another call; not while urgent data is
-//             about, at whose mark a read stops short.
+// Invariants: T1 bytes leave in the order in which the system gave them: kept ones first. T2 on TCP a short read or write
+//             means that the kernel has no more (room), so readiness is cleared without another call; not while urgent data
+//             is about, at whose mark a read stops short. A Unix socket stops short at descriptors and credentials too.
 // Lifetime:   the handle, operations and copies hold references; closed with the handle at the latest.
 #pragma once
 
@@ -24,9 +24,13 @@ class Stream final : public Socket {
  public:
   // What a connected socket is taken for at first: one try costs less than waiting for the first report.
   static constexpr std::uint32_t kWorthATry = NORIA_READABLE | NORIA_WRITABLE;
+  enum class Kind : bool { kOther, kTcp };
+  // Of a caller's socket.
+  static Kind kind_of(std::int32_t fd);
 
   // Around a non-blocking socket, which it takes over; on an error it stays the caller's.
-  [[nodiscard]] static std::int32_t make(runtime::Core* core, std::int32_t fd, std::uint32_t assumed, Stream** out);
+  [[nodiscard]] static std::int32_t make(runtime::Core* core, std::int32_t fd, Kind kind, std::uint32_t assumed,
+                                         Stream** out);
   // The same for a caller's socket, of which nothing is known.
   [[nodiscard]] static std::int32_t from_fd(runtime::Core* core, std::int32_t fd, Stream** out);
 
@@ -70,7 +74,7 @@ class Stream final : public Socket {
 
  private:
   friend class runtime::Core;
-  Stream(runtime::Core* core, std::int32_t fd);
+  Stream(runtime::Core* core, std::int32_t fd, Kind kind);
   ~Stream();
 
   static void destroy(Source* source);
@@ -78,6 +82,7 @@ class Stream final : public Socket {
   void push_kept(Kept* kept);
   [[nodiscard]] std::int32_t read_kept(const iovec* pieces, std::size_t count, Take take, std::size_t* got);
 
+  const bool short_is_last_;  // T2
   OpQueue reads_;
   OpQueue writes_;
   SpinLock kept_lock_;

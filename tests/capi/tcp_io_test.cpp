@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "support/tcp.hpp"
 
@@ -224,6 +225,41 @@ Test(TcpIo, P8_reads_are_dropped_in_every_state_beside_traffic) {
     }
     cr_assert(got == text);
     lane.join(writer);
+  });
+}
+
+// A read of a Unix socket stops behind a message that carries a descriptor, and no new edge comes for the rest.
+Test(TcpIo, Short_read_of_a_unix_socket_is_not_the_last) {
+  on_each_runtime([](Lane& lane) {
+    int fds[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    noria_tcp* tcp = nullptr;
+    assert_ok(noria_tcp_from_fd(lane.rt, fds[0], &tcp), "from_fd");
+    std::string got;
+    size_t count = 0;
+    char byte;
+    for (int i = 0; i < 10; ++i) {
+      // Both are there before the first read; readiness has been reported before.
+      alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+      char text[] = "first";
+      iovec piece{text, 5};
+      msghdr message{};
+      message.msg_iov = &piece;
+      message.msg_iovlen = 1;
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof(int));
+      memcpy(CMSG_DATA(header), &fds[1], sizeof(int));
+      cr_assert_eq(sendmsg(fds[1], &message, 0), 5);
+      cr_assert_eq(write(fds[1], "second", 6), 6);
+      assert_ok(lane.run([&](const noria_cx* cx) { return noria_tcp_poll_peek(tcp, cx, &byte, 1, &count); }), "peek");
+      cr_assert(read_exactly(lane, tcp, 11) == "firstsecond");
+    }
+    assert_ok(noria_tcp_drop(tcp), "drop");
+    close(fds[1]);
   });
 }
 
