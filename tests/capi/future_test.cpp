@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "support/clone_waker.hpp"
 #include "support/pending.hpp"
 
 using namespace noria::test;
@@ -83,6 +84,24 @@ Test(Future, Cancel_and_completion_at_once_end_it_once) {
       int32_t status = noria_future_result(pending.future, nullptr, 0);
       cr_assert(status == NORIA_OK || status == -ECANCELED);
       NORIA_OK_CALL(noria_future_drop(pending.future));
+    }
+  });
+}
+
+Test(Future, Completion_while_a_waker_is_left_is_seen) {
+  on_each_runtime([](Lane& lane) {
+    for (bool replaces : {false, true}) {
+      Pending polled(lane.rt), told(lane.rt);
+      CloneWaker completes_polled([&] { polled.complete(); }), completes_told([&] { told.complete(); });
+      ForeignWaker first;
+      if (replaces) {
+        NORIA_STATUS(noria_future_poll(polled.future, first.cx()), NORIA_PENDING);
+        NORIA_STATUS(noria_future_on_ready(told.future, first.waker()), NORIA_PENDING);
+      }
+      NORIA_STATUS(noria_future_poll(polled.future, completes_polled.cx()), NORIA_READY);
+      NORIA_STATUS(noria_future_on_ready(told.future, completes_told.waker()), NORIA_READY);
+      NORIA_OK_CALL(noria_future_drop(polled.future));
+      NORIA_OK_CALL(noria_future_drop(told.future));
     }
   });
 }

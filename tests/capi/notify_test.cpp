@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/clone_waker.hpp"
 #include "support/runtime_fixture.hpp"
 
 using namespace noria::test;
@@ -120,6 +121,19 @@ Test(Notify, Cancelled_waiters_are_passed_over) {
     for (int i = 0; i < 99; ++i) NORIA_OK_CALL(noria_future_cancel(futures[static_cast<std::size_t>(i)]));
     NORIA_OK_CALL(noria_notify_one(notify));
     for (std::size_t i = 0; i < 100; ++i) cr_assert_eq(lane.await(futures[i]), i == 99 ? NORIA_OK : -ECANCELED);
+    NORIA_OK_CALL(noria_notify_drop(notify));
+  });
+}
+
+Test(Notify, Notification_while_a_waker_is_left_is_seen) {
+  on_each_runtime([](Lane& lane) {
+    noria_notify* notify = make(lane.rt);
+    noria_waiter waiter{};
+    CloneWaker tells([&] { NORIA_OK_CALL(noria_notify_one(notify)); });
+    NORIA_STATUS(noria_notify_poll_wait(notify, tells.cx(), &waiter), NORIA_READY);
+    ForeignWaker first;
+    NORIA_STATUS(noria_notify_poll_wait(notify, first.cx(), &waiter), NORIA_PENDING);
+    NORIA_STATUS(noria_notify_poll_wait(notify, tells.cx(), &waiter), NORIA_READY);
     NORIA_OK_CALL(noria_notify_drop(notify));
   });
 }

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/clone_waker.hpp"
 #include "support/runtime_fixture.hpp"
 
 using namespace noria::test;
@@ -137,29 +138,20 @@ Test(Oneshot, Wakers_left_behind_are_dropped_by_whichever_end_goes) {
   });
 }
 
-// The narrowest place: the sender goes after the receiver has looked and before its waker is left. Cloning a waker is what
-// happens in between.
 Test(Oneshot, Send_while_the_receiver_leaves_its_waker_is_seen) {
   on_each_runtime([](Lane& lane) {
-    static noria_oneshot_sender* tx;
-    static int value, drops;
-    static const noria_waker_vtable vtable = {[](const noria_waker* waker, noria_waker* out) {
-                                                *out = *waker;
-                                                NORIA_OK_CALL(noria_oneshot_send(tx, &value));
-                                              },
-                                              [](noria_waker*) { NORIA_CHECK(false, "nobody waits"); },
-                                              [](const noria_waker*) { NORIA_CHECK(false, "nobody waits"); },
-                                              [](noria_waker*) { ++drops; }};
-    drops = 0;
     Ends ends(lane.rt);
-    tx = ends.tx;
-    noria_waker waker = {&vtable, nullptr, nullptr};
-    noria_cx cx = {&waker, {0, 0, 0}};
+    int value = 1;
     void* got = nullptr;
-    NORIA_STATUS(noria_oneshot_poll_receive(ends.rx, &cx, &got), NORIA_READY);
+    CloneWaker waker([&] { NORIA_OK_CALL(noria_oneshot_send(ends.tx, &value)); });
+    NORIA_STATUS(noria_oneshot_poll_receive(ends.rx, waker.cx(), &got), NORIA_READY);
     cr_assert_eq(got, &value, "P1: the wake that came meanwhile is not lost");
-    cr_assert_eq(drops, 1);
     NORIA_OK_CALL(noria_oneshot_receiver_drop(ends.rx));
+    Ends others(lane.rt);
+    CloneWaker closer([&] { NORIA_OK_CALL(noria_oneshot_close(others.rx)); });
+    NORIA_STATUS(noria_oneshot_poll_closed(others.tx, closer.cx()), NORIA_READY);
+    NORIA_OK_CALL(noria_oneshot_sender_drop(others.tx));
+    NORIA_OK_CALL(noria_oneshot_receiver_drop(others.rx));
   });
 }
 

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/clone_waker.hpp"
 #include "support/runtime_fixture.hpp"
 
 using namespace noria::test;
@@ -216,6 +217,23 @@ Test(Semaphore, Release_of_many_serves_more_than_one_batch) {
     NORIA_OK_CALL(noria_semaphore_release(semaphore, 100));
     for (std::size_t i = 0; i < 200; ++i) cr_assert_eq(lane.await(futures[i]), i % 2 == 0 ? NORIA_OK : -ECANCELED);
     cr_assert_eq(available(semaphore), 0);
+    NORIA_OK_CALL(noria_semaphore_drop(semaphore));
+  });
+}
+
+Test(Semaphore, Release_while_a_waker_is_left_is_seen) {
+  on_each_runtime([](Lane& lane) {
+    noria_semaphore* semaphore = make(lane.rt, 0);
+    noria_waiter waiter{};
+    CloneWaker releases([&] { NORIA_OK_CALL(noria_semaphore_release(semaphore, 1)); });
+    NORIA_STATUS(noria_semaphore_poll_acquire(semaphore, 1, releases.cx(), &waiter), NORIA_READY);
+    // And where it is queued already and changes its waker.
+    ForeignWaker first;
+    NORIA_STATUS(noria_semaphore_poll_acquire(semaphore, 1, first.cx(), &waiter), NORIA_PENDING);
+    NORIA_STATUS(noria_semaphore_poll_acquire(semaphore, 1, releases.cx(), &waiter), NORIA_READY);
+    cr_assert_eq(first.wakes(), 1);
+    CloneWaker closes([&] { NORIA_OK_CALL(noria_semaphore_close(semaphore)); });
+    NORIA_STATUS(noria_semaphore_poll_acquire(semaphore, 1, closes.cx(), &waiter), -NORIA_ECLOSED);
     NORIA_OK_CALL(noria_semaphore_drop(semaphore));
   });
 }

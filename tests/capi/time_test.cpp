@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/clone_waker.hpp"
 #include "support/runtime_fixture.hpp"
 
 using namespace noria::test;
@@ -218,6 +219,15 @@ Test(Timer, Reset_cancel_and_fire_from_several_threads_leave_a_timer_that_works)
     NORIA_OK_CALL(noria_timer_reset(timer, until));
     NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
     cr_assert_geq(now(lane.rt), until);
+    NORIA_OK_CALL(noria_timer_drop(timer));
+  });
+}
+
+Test(Timer, Deadline_that_passes_while_a_waker_is_left_is_seen) {
+  on_each_runtime([](Lane& lane) {
+    noria_timer* timer = make_timer(lane.rt);
+    CloneWaker resets([&] { NORIA_OK_CALL(noria_timer_reset(timer, 1)); });
+    NORIA_STATUS(noria_timer_poll(timer, resets.cx()), NORIA_READY);
     NORIA_OK_CALL(noria_timer_drop(timer));
   });
 }
