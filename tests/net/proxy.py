@@ -14,6 +14,22 @@ import harness
 from harness import EchoServer, Proxy, Upstream, check, closing, connect, echo, equal, failures, receive, until
 
 
+def echoes(address):
+    with contextlib.suppress(OSError), connect(address) as client:
+        client.sendall(b"x")
+        return receive(client, 1) == b"x"
+    return False
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
 def Proxy_echo_bytesComeBackAndAreCounted():
     data = os.urandom(300_000)
     with closing(Upstream(echo)) as upstream, closing(Proxy(upstream.address)) as proxy:
@@ -189,6 +205,67 @@ def Proxy_twoThousandConnections_allAreServedAtOnce():
     equal(report["connections"], {"accepted": count, "failed": 0, "cut": 0, "most": count}, "connections")
 
 
+def Proxy_upstreamByName_isLookedUp():
+    with closing(Upstream(echo)) as upstream:
+        by_name, unknown = ("localhost", upstream.address[1]), ("no-such-host.invalid", 80)
+        with closing(Proxy(by_name, unknown, options=["--connect-timeout", "20s"])) as proxy:
+            for _ in range(2):
+                check(echoes(proxy.address), "no echo")
+            report = proxy.stop()
+    equal([u["connections"] for u in report["upstreams"]], [2, 0], "connections of each upstream")
+    equal(failures(report, "connect", "ERESOLVE"), 1, "names that were not found")
+
+
+def Proxy_slowReader_holdsTheSenderBack():
+    """What a client does not read stays with the upstream, not in the proxy's memory."""
+    sent = [0]
+
+    def flood(sock):
+        data = b"x" * 65536
+        while sent[0] < 1 << 30:
+            sent[0] += sock.send(data)
+
+    with closing(Upstream(flood)) as upstream, closing(Proxy(upstream.address)) as proxy:
+        with connect(proxy.address) as client:
+            before = resident_bytes(proxy.pid)
+            receive(client, 1000)
+            last = [-1]
+
+            def stands_still():
+                moved, last[0] = sent[0] != last[0], sent[0]
+                time.sleep(0.2)
+                return not moved
+
+            until(stands_still, "the sender's standstill")
+            check(sent[0] < 64 << 20, f"{sent[0]} bytes were taken from the upstream")
+            grown = resident_bytes(proxy.pid) - before
+            check(grown < 8 << 20, f"the proxy grew by {grown} bytes")
+            harness.reset(client)
+        proxy.stop()
+
+
+def Proxy_manyShortConnections_leaveNothingBehind():
+    def talk():
+        for _ in range(250):
+            if not echoes(proxy.address):
+                failed.append(1)
+
+    failed = []
+    with closing(EchoServer()) as upstream, closing(Proxy(upstream.address)) as proxy:
+        check(echoes(proxy.address), "no echo")
+        until(lambda: not upstream.socks, "the first connection's end")
+        before = descriptors(proxy.pid)
+        threads = [threading.Thread(target=talk) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(harness.REACH)
+        equal(len(failed), 0, "echoes that failed")
+        until(lambda: descriptors(proxy.pid) <= before, "the descriptors of what has ended")
+        report = proxy.stop()
+    equal((report["connections"]["accepted"], report["connections"]["failed"]), (2001, 0), "accepted, failed")
+
+
 def Proxy_maxConnections_theRestWaitInTheBacklog():
     with closing(EchoServer()) as upstream:
         with closing(Proxy(upstream.address, options=["--max-connections", "2"])) as proxy:
@@ -209,13 +286,6 @@ def Proxy_maxConnections_theRestWaitInTheBacklog():
                 client.close()
             report = proxy.stop()
     equal((report["connections"]["accepted"], report["connections"]["most"]), (5, 2), "accepted, at once")
-
-
-def echoes(address):
-    with contextlib.suppress(OSError), connect(address) as client:
-        client.sendall(b"x")
-        return receive(client, 1) == b"x"
-    return False
 
 
 def at_descriptor_limit(descriptors):
