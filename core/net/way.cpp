@@ -226,9 +226,14 @@ Way::Step Way::flush_block() {
 }
 
 void Way::give_back() {
-  if (held_ == nullptr || held_->empty()) return;
-  held_->order = order_;
-  from_->keep(std::exchange(held_, nullptr));
+  if (held_ == nullptr) return;
+  Kept* held = std::exchange(held_, nullptr);
+  if (held->empty()) {
+    held->drop();  // the pipe goes now: a timer may hold the copy for longer
+    return;
+  }
+  held->order = order_;
+  from_->keep(held);
 }
 
 }  // namespace noria::net

@@ -261,7 +261,7 @@ def Proxy_manyShortConnections_leaveNothingBehind():
         for thread in threads:
             thread.join(harness.REACH)
         equal(len(failed), 0, "echoes that failed")
-        until(lambda: descriptors(proxy.pid) <= before, "the descriptors of what has ended")
+        until(lambda: descriptors(proxy.pid) <= before, "the descriptors of what has ended", 3)
         report = proxy.stop()
     equal((report["connections"]["accepted"], report["connections"]["failed"]), (2001, 0), "accepted, failed")
 
