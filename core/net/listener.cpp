@@ -60,7 +60,7 @@ const timer::TimerOps Listener::kRestOps = {
 Listener::RestTimer::RestTimer(Listener* of) : Timer(&kRestOps), listener(of) {}
 
 Listener::Listener(runtime::Core* core, std::int32_t fd)
-    : Socket(core, fd, destroy), accepts_(*this, NORIA_READABLE), timer_(this) {}
+    : Socket(core, fd, destroy), kind_(Stream::kind_of(fd)), accepts_(*this, NORIA_READABLE), timer_(this) {}
 
 Listener::~Listener() {
   while (Stream* stream = pop_kept()) stream->drop();
@@ -115,8 +115,8 @@ std::int32_t Listener::listen(runtime::Core* core, const SocketAddress& address,
 }
 
 std::int32_t Listener::adopt(std::int32_t fd, Stream** out) {
-  set_flag(fd, IPPROTO_TCP, TCP_NODELAY);  // fails for a Unix socket, which needs none
-  std::int32_t error = Stream::make(core(), fd, Stream::kWorthATry, out);
+  if (kind_ == Stream::Kind::kTcp) set_flag(fd, IPPROTO_TCP, TCP_NODELAY);
+  std::int32_t error = Stream::make(core(), fd, kind_, Stream::kWorthATry, out);
   SpinScope scope(lock_);
   if (error == 0) {
     delay_ns_ = 0;
