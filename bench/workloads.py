@@ -91,17 +91,17 @@ def micro_cases(quick):
 
 
 def echo_cases(quick):
-    scale = 4 if quick else 1
+    scale = 3 if quick else 1
     for connections in (50, 1000):
-        yield Echo(1, connections, 64, "same_core", 200000 // scale)
-        yield Echo(1, connections, 16384, "same_core", 100000 // scale)
+        yield Echo(1, connections, 64, "same_core", 120000 // scale)
+        yield Echo(1, connections, 16384, "same_core", 60000 // scale)
     if quick:
         return
     for connections in (50, 1000):
         if len(os.sched_getaffinity(0)) > 1:
-            yield Echo(1, connections, 64, "core_each", 200000)
-        yield Echo(1, connections, 64, "unpinned", 200000)
-        yield Echo(2, connections, 64, "unpinned", 200000)
+            yield Echo(1, connections, 64, "core_each", 120000)
+        yield Echo(1, connections, 64, "unpinned", 120000)
+        yield Echo(2, connections, 64, "unpinned", 120000)
 
 
 def all_cases(quick):
