@@ -162,15 +162,16 @@ def main():
 
     rounds_wanted = max(1, wanted.rounds or (3 if wanted.quick else 7))
     rows, failures, began = [], [], time.monotonic()
+    os.makedirs(RESULTS, exist_ok=True)
     for case in cases:
         rounds, disturbed = run_case(case, runners, rounds_wanted, failures)
         rows.extend(rows_of(case, rounds, disturbed))
-    os.makedirs(RESULTS, exist_ok=True)
-    for path in [os.path.join(RESULTS, "latest.json")] + ([wanted.json] if wanted.json else []):
-        with open(path, "w") as file:
-            json.dump(rows, file, indent=1)
-            file.write("\n")
-    write_report(os.path.join(RESULTS, "latest.md"), rows, runners, missing, failures, time.monotonic() - began)
+        # After each case, so that a run that is broken off leaves what it has.
+        for path in [os.path.join(RESULTS, "latest.json")] + ([wanted.json] if wanted.json else []):
+            with open(path, "w") as file:
+                json.dump(rows, file, indent=1)
+                file.write("\n")
+        write_report(os.path.join(RESULTS, "latest.md"), rows, runners, missing, failures, time.monotonic() - began)
     print(f"bench/results/latest.md ({len(cases)} cases, {len(failures)} failures)")
     return 1 if failures else 0
 
