@@ -1,7 +1,6 @@
 #include "runtime/interval.hpp"
 
 #include <cerrno>
-#include <utility>
 
 #include "noria/time.h"
 
@@ -13,32 +12,28 @@ class IntervalTick final : public TimerWait {
     interval->ref();
   }
   ~IntervalTick() {
-    if (consumed() && status() == NORIA_OK) settle();
     interval_->forget(this);
     interval_->release();
   }
 
  private:
-  // The tick was taken: the interval goes on behind it.
-  void settle() {
-    if (std::exchange(settled_, true)) return;
-    interval_->took(fired_ns());
-  }
-
   static void on_result(task::Future* future, void* out) {
     auto* self = static_cast<IntervalTick*>(future);
     *static_cast<std::uint64_t*>(out) = self->fired_ns();
-    self->settle();
+    self->interval_->took(self->fired_ns());
+  }
+  static void on_told(task::Future* future) {
+    auto* self = static_cast<IntervalTick*>(future);
+    if (self->status() == NORIA_OK) self->interval_->took(self->fired_ns());
   }
   static void on_destroy(task::Future* future) { static_cast<IntervalTick*>(future)->~IntervalTick(); }
   static const task::FutureOps kOps;
 
   Interval* const interval_;
-  bool settled_ = false;  // owner only
 };
 
-const task::FutureOps IntervalTick::kOps = {on_cancel, on_result,      on_destroy, sizeof(std::uint64_t),
-                                            false,     "interval tick"};
+const task::FutureOps IntervalTick::kOps = {on_cancel, on_result,       on_destroy, sizeof(std::uint64_t),
+                                            false,     "interval tick", on_told};
 
 std::int32_t Interval::create(Core& core, std::uint64_t first_ns, std::uint64_t period_ns, std::uint32_t missed,
                               Interval** out) {
@@ -112,6 +107,7 @@ void Interval::forget(const task::Future* tick) {
   if (latest_ == tick) latest_ = nullptr;
 }
 
+// A tick was taken: the interval goes on behind it.
 void Interval::took(std::uint64_t instant_ns) {
   sync::MutexLock guard(lock_);
   if (next_ns_ == instant_ns) step(core_->now_ns());

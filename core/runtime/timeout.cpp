@@ -10,7 +10,7 @@ const timer::TimerOps Timeout::kTimerOps = {on_fire, on_released};
 Timeout::Timeout(Core* core, task::Future* child)
     : Composite(&own_ops_, &kKind, core),
       Timer(&kTimerOps),
-      own_ops_{on_cancel, on_result, on_destroy, child->ops()->result_size, child->ops()->partial, "timeout"},
+      own_ops_{on_cancel, on_result, on_destroy, child->ops()->result_size, child->ops()->partial, "timeout", on_told},
       child_(child) {}
 
 std::int32_t Timeout::create(Core& core, task::Future* child, std::uint64_t timeout_ns, task::Future** out) {
@@ -54,11 +54,19 @@ void Timeout::end(Composite* self) {
   timeout->finish(status);
 }
 
-void Timeout::on_result(task::Future* future, void* out) {
-  // A tower of time-outs has one result, that of the lowest child.
-  task::Future* child = static_cast<Timeout*>(future)->child_;
+// A tower of time-outs has one result, that of the lowest child.
+task::Future* Timeout::lowest() {
+  task::Future* child = child_;
   while (child->ops()->destroy == on_destroy) child = static_cast<Timeout*>(child)->child_;
+  return child;
+}
+
+void Timeout::on_result(task::Future* future, void* out) {
+  task::Future* child = static_cast<Timeout*>(future)->lowest();
   (void)child->take_result(out, child->ops()->result_size);
 }
+
+// What the child has been given (a permit, a tick) is the caller's now: it must not go back when the child is dropped.
+void Timeout::on_told(task::Future* future) { (void)static_cast<Timeout*>(future)->lowest()->take_result(nullptr, 0); }
 
 }  // namespace noria::runtime

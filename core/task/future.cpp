@@ -25,7 +25,11 @@ std::int32_t Future::take_result(void* out, std::size_t size) {
   if (wanted && (out == nullptr || size != ops_->result_size || size == 0)) return -EINVAL;
   // ORDER: acq_rel, one taker wins; the result was acquired through the cell.
   if ((life_.word().fetch_or(kConsumed, NORIA_ACQ_REL) & kConsumed) != 0) return -NORIA_ECONSUMED;
-  if (wanted && ops_->result != nullptr && (status_ >= 0 || ops_->partial)) ops_->result(this, out);
+  if (wanted && ops_->result != nullptr && (status_ >= 0 || ops_->partial)) {
+    ops_->result(this, out);
+  } else if (ops_->told != nullptr) {
+    ops_->told(this);
+  }
   return status_;
 }
 

@@ -42,6 +42,8 @@ struct FutureOps {
   std::size_t result_size;
   bool partial;      // the result tells what was done on failure and cancel too
   const char* name;  // "sleep", "tcp read": for reports
+  // The end was told without a typed result: none was wanted, or there is none. May be null.
+  void (*told)(Future*) = nullptr;
 };
 
 class Future {
