@@ -107,6 +107,7 @@ FAULTS = [
     ("links", "README.md", "#the-title", "#a-title", "no such heading"),
     ("words", "core/sync/ring.hpp", "int size()", "int new_size()", "new_size"),
     ("words", "core/sync/ring.hpp", "class Ring", "class ring_manager", "ring_manager"),
+    ("words", "core/sync/ring.hpp", "class Ring", "class RingManager", "RingManager"),
     ("words", "core/sync/ring.hpp", "int size()", "int ns_timeout()", "ns_timeout"),
     ("words", "core/sync/ring.hpp", "// ORDER: acq", "// TO" "DO: ORDER: acq", "TO" "DO"),
     ("words", "core/base/utils.hpp", None, "int x;\n", "says nothing"),

@@ -9,7 +9,8 @@ from tree import Lint, code_only
 SUFFIXES = (".hpp", ".cpp", ".h", ".c", ".py", ".sh", ".txt", ".md", ".json", ".rs", ".lua", ".in", ".patch",
             ".map", ".def", ".cmake")
 THIS = "tests/lint/"  # these files must name what they look for
-NAME = re.compile(r"\b(?:\w*_)?(?:utils?|helpers?|managers?|impl2)(?:_\w*)?\b|\b(?:new|fast)_\w+")
+NAME = re.compile(r"\b(?:\w*_)?(?:utils?|helpers?|managers?|impl2)(?:_\w*)?\b|\b(?:new|fast)_\w+|"
+                  r"\b\w*(?:Utils?|Helpers?|Managers?|Impl2)\b")
 FILE_NAME = re.compile(r"(?:^|[/_.-])(?:utils?|helpers?|managers?|impl2|new|fast)(?=[/_.-])", re.I)
 MARK = re.compile(r"\b(?:TO[D]O|FIX[M]E|XX[X]|HAC[K])\b|not[ ]implemented|un[i]mplemented|\b(?:stub|stubbed|simplified|for now)\b")
 PLACE = re.compile(r"(?<![\w.])/(?:work|home|root|Users)/\w|/tmp/noria\b")
