@@ -11,11 +11,13 @@ void Clock::pause() {
 void Clock::resume() {
   // ORDER: acquire, pairs with advance; the frozen instant decides the new offset.
   std::uint64_t frozen = frozen_ns_.load(NORIA_ACQUIRE);
-  if (frozen == kRunning) return;
-  // ORDER: relaxed, published by the release exchange below.
-  offset_ns_.store(frozen - source_ns(), NORIA_RELAXED);
-  // ORDER: release, pairs with the acquire in now_ns: who sees "running" sees the offset.
-  frozen_ns_.store(kRunning, NORIA_RELEASE);
+  while (frozen != kRunning) {
+    // ORDER: relaxed, published by the exchange below.
+    offset_ns_.store(frozen - source_ns(), NORIA_RELAXED);
+    // ORDER: acq_rel, pairs with the acquire in now_ns: who sees "running" sees the offset. An advance that came between is
+    // not lost: the exchange fails and the offset is made anew.
+    if (frozen_ns_.compare_exchange_weak(frozen, kRunning, NORIA_ACQ_REL)) return;
+  }
 }
 
 void Clock::advance(std::uint64_t delta_ns) {

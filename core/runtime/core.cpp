@@ -142,11 +142,13 @@ std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, tas
   if (slot == nullptr) return -ENOMEM;
   task::Task* task = task::construct(slot, vtable, state, worker, sched::next_task_id());
   task->local = true;
+  task->counted = true;
+  worker->count_local();
   using Word = task::StateWord;
   if (out == nullptr) {
-    task->word.init(Word::kNotified, 1);
+    task->word.init(Word::kNotified | Word::kLocal, 1);
   } else {
-    task->word.init(Word::kNotified | Word::kJoinInterest, 2);
+    task->word.init(Word::kNotified | Word::kLocal | Word::kJoinInterest, 2);
     *out = task;
   }
   if (between_turns) {
@@ -219,6 +221,17 @@ void Core::clock_changed() { scheduler_->ring_poller(); }
 void Core::hold_clock() {
   // ORDER: seq_cst, before whatever runs; pairs with clock_held.
   clock_holds_.fetch_add(1, NORIA_SEQ_CST);
+}
+
+// A thread in block_on that was woken and has not gone on yet holds it too.
+bool Core::clock_held() {
+  // ORDER: seq_cst, read before time jumps; pairs with hold_clock.
+  if (clock_holds_.load(NORIA_SEQ_CST) != 0) return true;
+  sync::MutexLock guard(blocked_lock_);
+  for (ThreadWaker* waker = blocked_; waker != nullptr; waker = waker->next()) {
+    if (waker->notified()) return true;
+  }
+  return false;
 }
 
 void Core::release_clock() {

@@ -72,6 +72,7 @@ class Core {
     if (future == nullptr) return nullptr;
     live_add(Live::kFutures, 1);
     future->publish_life();
+    if (task::t_context.worker_core != this) cancel_if_late(*future);
     return future;
   }
 
@@ -103,10 +104,7 @@ class Core {
   // Something runs outside of the workers, so that paused time must not jump: every hold is given back by release_clock.
   void hold_clock();
   void release_clock();
-  bool clock_held() const {
-    // ORDER: seq_cst, read before time jumps; pairs with hold_clock.
-    return clock_holds_.load(NORIA_SEQ_CST) != 0;
-  }
+  bool clock_held();
 
   // --- the other engines
   reactor::Reactor* reactor() { return options_.io ? reactor_.get() : nullptr; }  // nullptr when I/O is off
@@ -208,6 +206,7 @@ class Core {
   void join_threads(bool all_left);
   std::int32_t shutdown_current(std::uint64_t timeout_ns, noria_shutdown_report* report);
   void end_worker_here();
+  bool end_if_closing(std::uint64_t timeout_ns);
   bool has_local_tasks();
   void start_reaper();
   static void* reap(void* core);
@@ -219,6 +218,7 @@ class Core {
     std::uint64_t futures = 0;
   };
   void pushed_late();
+  void cancel_if_late(task::Future& future);
   void sweep_late();
   Swept sweep(bool alone);
   std::uint32_t sweep_tasks(Swept& swept);
@@ -227,6 +227,7 @@ class Core {
   void sweep_wheels();
 
   // turn.cpp
+  [[nodiscard]] static std::int32_t give_worker_away();
   [[nodiscard]] std::int32_t begin_driving();
   void end_driving();
   [[nodiscard]] std::int32_t block_on_current(const noria_task_vtable* vtable, void* state, noria_join_result* out);

@@ -6,11 +6,11 @@
 
 namespace noria::runtime {
 
-void EngineDriver::wait(std::uint64_t timeout_ns) {
+void EngineDriver::wait(std::uint64_t timeout_ns, std::uint64_t cap_ns) {
   // An injected or paused clock does not move with real time: who sleeps for a deadline of it is rung when it changes.
   bool real = core_.options_.clock_now == nullptr && !core_.clock_.paused();
   if (!real && timeout_ns != 0 && timeout_ns != kNever) timeout_ns = virtual_wait_ns(timeout_ns);
-  (void)core_.reactor_->poll(timeout_ns);
+  (void)core_.reactor_->poll(timeout_ns < cap_ns ? timeout_ns : cap_ns);
 }
 
 // A paused clock waits for its ring; one that a function of the user's drives is looked at every millisecond.

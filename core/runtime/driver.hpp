@@ -11,7 +11,7 @@ class EngineDriver final : public task::Driver {
  public:
   explicit EngineDriver(Core& core) : core_(core) {}
 
-  void wait(std::uint64_t timeout_ns) override;
+  void wait(std::uint64_t timeout_ns, std::uint64_t cap_ns) override;
   void interrupt() override;
   bool has_sources() const override;
   std::uint64_t now_ns() const override;

@@ -15,6 +15,8 @@ constinit Atomic<std::uint64_t> g_generation{1};
 void child_after_fork() {
   // ORDER: relaxed, the child has one thread.
   g_generation.store(g_generation.load(NORIA_RELAXED) + 1, NORIA_RELAXED);
+  task::t_context = task::Context{};
+  Slab::set_current(nullptr);
 }
 
 const bool kRegistered = ::pthread_atfork(nullptr, nullptr, child_after_fork) == 0;

@@ -67,6 +67,8 @@ std::int32_t Core::end(std::uint64_t timeout_ns, noria_shutdown_report* report) 
     // ORDER: seq_cst, publishes the report, and stands before the look below; pairs with pushed_late.
     phase_.store(kEnded, NORIA_SEQ_CST);
     if (!scheduler_->inject().empty()) sweep_late();
+    Swept late;
+    sweep_futures(late);
     sync::futex_wake_all(phase_);
     // ORDER: acquire, pairs with part_ended: the last may have come between the wait and kEnded.
     if (report_.timed_out != 0 && left_.load(NORIA_ACQUIRE) == 0) sweep(true);
@@ -80,7 +82,14 @@ std::int32_t Core::wait_for_end(std::uint64_t deadline_ns, noria_shutdown_report
     std::uint32_t phase = phase_.load(NORIA_ACQUIRE);
     if (phase == kEnded) break;
     std::uint64_t now_ns = monotonic_ns();
-    if (now_ns >= deadline_ns) return -ETIMEDOUT;
+    if (now_ns >= deadline_ns) {
+      if (report != nullptr) {
+        *report = {};
+        report->size = sizeof *report;
+        report->timed_out = 1;
+      }
+      return -ETIMEDOUT;
+    }
     sync::futex_wait(phase_, phase, deadline_ns - now_ns);
   }
   if (report != nullptr) {
@@ -172,8 +181,10 @@ void Core::start_reaper() {
     ::pthread_detach(thread);
     return;
   }
-  // ORDER: release, pairs with worker_ended; the caller is a worker or job that has not ended yet.
-  last_worker_ends_.store(true, NORIA_RELEASE);
+  // ORDER: seq_cst, pairs with part_ended.
+  last_worker_ends_.store(true, NORIA_SEQ_CST);
+  // ORDER: seq_cst, pairs with part_ended: the last may have left before it could see the flag.
+  if (left_.load(NORIA_SEQ_CST) == 0) (void)end(0, nullptr);
   drop_holder();
 }
 
@@ -184,27 +195,44 @@ void* Core::reap(void* data) {
   return nullptr;
 }
 
-// A current-thread runtime: nobody else may drive it meanwhile; inside of it, whoever drives ends it when he returns.
+// A current-thread runtime. Inside of it, whoever drives ends it when he returns; from a job of its pool too, unless nobody drives.
 std::int32_t Core::shutdown_current(std::uint64_t timeout_ns, noria_shutdown_report* report) {
-  if (inside()) {
+  if (t_context.worker_core == this || t_context.ending == this) {
     close();
     return NORIA_PENDING;
   }
-  // ORDER: acq_rel, takes the worker over from whoever drove last.
-  if (driving_.exchange(true, NORIA_ACQ_REL)) return -NORIA_EWRONGTHREAD;
+  if (t_context.pool_core == this) {
+    close();
+    (void)end_if_closing(0);
+    return NORIA_PENDING;
+  }
   // ORDER: acquire, pairs with begin_driving.
   std::uintptr_t owner = owner_.load(NORIA_ACQUIRE);
-  if (owner != 0 && owner != thread_token() && has_local_tasks()) {
-    // ORDER: release, gives the worker back.
-    driving_.store(false, NORIA_RELEASE);
-    return -NORIA_EWRONGTHREAD;
+  // ORDER: seq_cst, takes the worker over from whoever drove last.
+  if (driving_.exchange(true, NORIA_SEQ_CST)) return -NORIA_EWRONGTHREAD;
+  bool foreign = owner != 0 && owner != thread_token() && has_local_tasks();
+  if (!foreign) close();
+  // ORDER: seq_cst, gives it back.
+  driving_.store(false, NORIA_SEQ_CST);
+  if (foreign) return -NORIA_EWRONGTHREAD;
+  (void)end_if_closing(timeout_ns);
+  std::uint64_t deadline_ns = saturating_add(monotonic_ns(), timeout_ns > kGraceNs ? timeout_ns : kGraceNs);
+  return wait_for_end(deadline_ns, report);
+}
+
+// Ends a current-thread runtime that is closed and not ended yet, unless somebody drives it: he does, when he has given the worker
+// back (both the store of driving_ and the look at the phase are seq_cst, so one of the two sees the other).
+bool Core::end_if_closing(std::uint64_t timeout_ns) {
+  // ORDER: seq_cst, see above.
+  while (phase_.load(NORIA_SEQ_CST) == kClosing) {
+    // ORDER: seq_cst, takes the worker over.
+    if (driving_.exchange(true, NORIA_SEQ_CST)) return false;
+    end_worker_here();
+    (void)end(timeout_ns, nullptr);
+    // ORDER: seq_cst, gives it back.
+    driving_.store(false, NORIA_SEQ_CST);
   }
-  close();
-  end_worker_here();
-  std::int32_t result = end(timeout_ns, report);
-  // ORDER: release, as above.
-  driving_.store(false, NORIA_RELEASE);
-  return result;
+  return true;
 }
 
 // The calling thread drives the only worker, and is its last owner.
@@ -213,19 +241,20 @@ void Core::end_worker_here() {
   Core* before = t_context.core;
   bool driven = worker_here() != nullptr;
   if (!driven) worker.attach();
-  worker.drop_local_tasks();
+  worker.drop_local_tasks(slabs_);
   if (!driven) worker.detach();
   t_context.core = before;
 }
 
 bool Core::has_local_tasks() {
+  using Word = task::StateWord;
   bool found = false;
-  slabs_[0]->for_each_live(SlotKind::kTask, [&](void* slot) {
-    auto* task = static_cast<task::Task*>(slot);
-    std::uint64_t word = task->word.load();
-    if (task->local && ((word & task::StateWord::kComplete) == 0 || (word & task::StateWord::kOutput) != 0))
-      found = true;
-  });
+  for (Slab* slab : slabs_) {
+    slab->for_each_live(SlotKind::kTask, [&found](void* slot) {
+      std::uint64_t word = static_cast<task::Task*>(slot)->word.load();
+      if ((word & Word::kLocal) != 0 && ((word & Word::kComplete) == 0 || (word & Word::kOutput) != 0)) found = true;
+    });
+  }
   return found;
 }
 

@@ -44,6 +44,14 @@ void Core::pushed_late() {
   if (phase_.load(NORIA_SEQ_CST) == kEnded) sweep_late();
 }
 
+// The like for a future: its life is published, then the phase is read; end() stores the phase, then walks once more.
+void Core::cancel_if_late(task::Future& future) {
+  future.ref_before_phase();
+  // ORDER: seq_cst, see above.
+  if (phase_.load(NORIA_SEQ_CST) == kEnded) future.cancel();
+  future.release();
+}
+
 void Core::sweep_late() {
   Swept swept;
   Core* current = t_context.core;
@@ -73,7 +81,8 @@ std::uint32_t Core::sweep_tasks(Swept& swept) {
   for (Slab* slab : slabs_) {
     slab->for_each_live(SlotKind::kTask, [&](void* slot) {
       auto* task = static_cast<task::Task*>(slot);
-      if (task->local) return;  // dropped by its own worker, which has left or will
+      if ((task->word.load() & task::StateWord::kLocal) != 0)
+        return;  // dropped by its own worker, which has left or will
       Claim claim = task::drop_for_shutdown(task);
       if (claim == Claim::kClaimed) ++swept.tasks;
       if (claim == Claim::kQueued) ++queued;

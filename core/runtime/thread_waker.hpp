@@ -19,6 +19,8 @@ class ThreadWaker {
   // Borrowed; clones count.
   noria_waker waker() { return {&kVtable, this, nullptr}; }
   void notify();
+  // ORDER: acquire, pairs with notify.
+  bool notified() const { return notified_.load(NORIA_ACQUIRE) != 0; }
   // Takes a notification if there is one.
   bool take();
   // Sleeps until notified or until `deadline_ns` on CLOCK_MONOTONIC; takes the notification. False: the deadline came.

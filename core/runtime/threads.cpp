@@ -73,6 +73,7 @@ void Core::run_worker_on_pool(void* data) {
 
 // Until the runtime stops, or until the worker has passed to another thread.
 void Core::run_worker(sched::Worker& worker) {
+  Core* before = t_context.pool_core;
   worker.attach();
   worker.loop();
   if (t_context.worker == &worker) {
@@ -80,23 +81,24 @@ void Core::run_worker(sched::Worker& worker) {
   } else {
     // ORDER: acq_rel, pairs with block_in_place.
     blocked_in_place_.fetch_sub(1, NORIA_ACQ_REL);
+    t_context.pool_core = before;
   }
 }
 
 void Core::worker_ended(sched::Worker& worker) {
-  worker.drop_local_tasks();
+  worker.drop_local_tasks({&slabs_[worker.index()], 1});
   worker.detach();
   part_ended();
 }
 
 // A worker has lost its last owner, or a thread of a worker has come to its end.
 void Core::part_ended() {
-  // ORDER: acq_rel, what it did happens before the sweep.
-  bool last = left_.fetch_sub(1, NORIA_ACQ_REL) == 1;
+  // ORDER: seq_cst, what it did happens before the sweep; pairs with start_reaper.
+  bool last = left_.fetch_sub(1, NORIA_SEQ_CST) == 1;
   sync::futex_wake_all(left_);
   if (!last) return;
-  // ORDER: acquire, pairs with start_reaper.
-  if (last_worker_ends_.load(NORIA_ACQUIRE)) (void)end(0, nullptr);
+  // ORDER: seq_cst, as above.
+  if (last_worker_ends_.load(NORIA_SEQ_CST)) (void)end(0, nullptr);
   // The shutdown did not wait for this one: what it still held is swept now.
   // ORDER: acquire, pairs with the end of the shutdown.
   if (phase_.load(NORIA_ACQUIRE) == kEnded) sweep(true);

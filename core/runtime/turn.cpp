@@ -86,7 +86,7 @@ std::int32_t Core::block_on_current(const noria_task_vtable* vtable, void* state
     while (!complete() && !closed()) {
       if (worker.run_ready(kPollsATurn) == 0 && !complete()) worker.park(kNever);
     }
-    if (!complete()) worker.drop_local_tasks();  // closed meanwhile: the root goes with the rest
+    if (!complete()) worker.drop_local_tasks(slabs_);  // closed meanwhile: the root goes with the rest
     if (out != nullptr) *out = task::outcome_of(task);
     task::detach(task);
   }
@@ -162,25 +162,21 @@ std::int32_t Core::begin_driving() {
 
 void Core::end_driving() {
   sched::Worker& worker = scheduler_->worker(0);
-  if (closed()) {
-    end_worker_here();
-  } else {
-    worker.stand_by();
-    // A foreign loop that watches the descriptor learns that there is something left.
-    if (worker.has_ready() || !scheduler_->inject().empty()) driver_->interrupt();
-  }
+  worker.stand_by();
+  // A foreign loop that watches the descriptor learns that there is something left.
+  if (worker.has_ready() || !scheduler_->inject().empty()) driver_->interrupt();
   worker.detach();
   t_context.core = this;
-  if (closed()) (void)end(0, nullptr);
-  // ORDER: release, gives the worker to whoever drives next.
-  driving_.store(false, NORIA_RELEASE);
+  // ORDER: seq_cst, gives the worker back, then looks whether it was closed meanwhile; pairs with shutdown_current.
+  driving_.store(false, NORIA_SEQ_CST);
+  (void)end_if_closing(0);
   (void)leave();
 }
 
 std::int32_t Core::turn(std::uint64_t timeout_ns, std::uint32_t* polls) {
   if (std::int32_t error = begin_driving(); error != NORIA_OK) return error;
   sched::Worker& worker = scheduler_->worker(0);
-  if (!driver_->has_sources()) driver_->wait(0);  // hears the ring, or the descriptor would stay readable
+  if (!driver_->has_sources()) driver_->wait(0, 0);  // hears the ring, or the descriptor would stay readable
   worker.look_at_driver();
   std::uint32_t count = worker.run_ready(kPollsATurn);
   if (count == 0 && timeout_ns != 0 && !closed()) {
@@ -216,20 +212,31 @@ std::int32_t Core::next_timeout(std::uint64_t* timeout_ns) {
   return NORIA_OK;
 }
 
-std::int32_t Core::block_in_place(std::int32_t (*run)(void*), void* arg, std::int32_t* result) {
+std::int32_t Core::give_worker_away() {
   sched::Worker* worker = t_context.worker;
-  if (worker != nullptr && t_context.task != nullptr) {
-    Core* core = worker->core;
-    if (core->options_.current_thread() || t_context.task->local || t_context.in_strand) return -NORIA_EWRONGKIND;
-    worker->detach();
-    t_context.core = core;
-    if (std::int32_t error = core->pool_->run_thread(run_worker_on_pool, worker); error != NORIA_OK) {
-      worker->attach();
-      return error;
-    }
-    // Until the thread ends: its poll goes on behind the blocking part.
-    // ORDER: acq_rel, read by who waits for the end.
-    core->blocked_in_place_.fetch_add(1, NORIA_ACQ_REL);
+  Core* core = worker->core;
+  Core* entered = t_context.core;
+  if (core->options_.current_thread() || t_context.in_strand || worker->has_locals()) return -NORIA_EWRONGKIND;
+  worker->detach();
+  t_context.core = entered;
+  if (std::int32_t error = core->pool_->run_thread(run_worker_on_pool, worker); error != NORIA_OK) {
+    worker->attach();
+    t_context.core = entered;
+    return error == -ESHUTDOWN ? -NORIA_ESHUTDOWN : error;
+  }
+  // Until the thread ends: its poll goes on behind the blocking part, still inside the runtime.
+  t_context.pool_core = core;
+  // ORDER: acq_rel, read by who waits for the end.
+  core->blocked_in_place_.fetch_add(1, NORIA_ACQ_REL);
+  return NORIA_OK;
+}
+
+std::int32_t Core::block_in_place(std::int32_t (*run)(void*), void* arg, std::int32_t* result) {
+  Core* holds = t_context.worker_core;
+  if (holds != nullptr) {
+    if (t_context.task == nullptr) return -NORIA_ENESTED;  // a callback of the worker itself
+    if (std::int32_t error = give_worker_away(); error != NORIA_OK) return error;
+    holds->hold_clock();
   }
   std::int32_t answer;
   try {
@@ -237,6 +244,7 @@ std::int32_t Core::block_in_place(std::int32_t (*run)(void*), void* arg, std::in
   } catch (...) {
     answer = -NORIA_ETHROWN;
   }
+  if (holds != nullptr) holds->release_clock();
   if (result != nullptr) *result = answer;
   return NORIA_OK;
 }

@@ -88,10 +88,10 @@ std::uint64_t Worker::publish_deadline(std::uint64_t limit_ns) {
 // The clock is paused and everybody sleeps: what the reactor has ready comes before time moves.
 void Worker::jump_or_wait(std::uint64_t deadline_ns, const Sleep& sleep) {
   task::Driver& driver = scheduler_.driver();
-  driver.wait(0);
+  driver.wait(0, 0);
   if (has_ready() || !scheduler_.inject().empty()) return;
   if (deadline_ns != kNever && driver.jump(deadline_ns)) return;
-  driver.wait(sleep.timeout_ns(kNever));
+  driver.wait(kNever, sleep.cap_ns());
 }
 
 void Worker::sleep_in_reactor(Sleep& sleep) {
@@ -101,10 +101,10 @@ void Worker::sleep_in_reactor(Sleep& sleep) {
     if (driver.would_jump() && scheduler_.idle().view().awake() == 0) {
       jump_or_wait(deadline_ns, sleep);
     } else if (deadline_ns == kNever) {
-      driver.wait(sleep.timeout_ns(kNever));
+      driver.wait(kNever, sleep.cap_ns());
     } else {
       std::uint64_t now_ns = driver.now_ns();
-      driver.wait(sleep.timeout_ns(deadline_ns > now_ns ? deadline_ns - now_ns : 0));
+      driver.wait(deadline_ns > now_ns ? deadline_ns - now_ns : 0, sleep.cap_ns());
     }
     scheduler_.clear_sleep_deadline();
     if (park_state_.load() == ParkState::kBell) hear_bell(sleep);
@@ -131,7 +131,7 @@ void Worker::hear_bell(Sleep& sleep) {
 
 void Worker::sleep_in_futex(Sleep& sleep) {
   for (;;) {
-    sync::futex_wait(park_state_.word(), ParkState::kParked, sleep.timeout_ns(kNever));
+    sync::futex_wait(park_state_.word(), ParkState::kParked, sleep.cap_ns());
     std::uint32_t state = park_state_.load();
     if (state == ParkState::kNotified) return;
     if (state == ParkState::kBell) {
@@ -186,7 +186,7 @@ void Worker::look_at_driver() {
   pace_driver(now_ns);
   if (driver.due(index_, now_ns)) driver.fire_due(index_, now_ns, true);
   if (!scheduler_.take_poller(index_)) return;
-  if (driver.has_sources()) driver.wait(0);
+  if (driver.has_sources()) driver.wait(0, 0);
   fire_for_sleepers(now_ns);
   scheduler_.leave_poller();
 }
@@ -207,9 +207,11 @@ void Worker::pace_driver(std::uint64_t now_ns) {
 void Worker::stand_by() {
   Sleep sleep;
   begin_sleep(sleep);
+  (void)publish_deadline(kNever);  // the foreign loop sleeps for that; who arms an earlier one rings
 }
 
 void Worker::take_up() {
+  scheduler_.clear_sleep_deadline();
   Sleep sleep;
   sleep.poller = true;
   end_sleep(sleep);

@@ -86,7 +86,7 @@ void Worker::serve_the_stuck() {
     if (driver.next_deadline_ns(i) <= now_ns) driver.fire_due(i, now_ns, i == index_);
   }
   if (!scheduler_.take_poller(index_)) return;
-  driver.wait(0);
+  driver.wait(0, 0);
   scheduler_.leave_poller();
 }
 

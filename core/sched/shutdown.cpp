@@ -23,24 +23,21 @@ void Worker::take_all(task::Queue& to) {
 
 // A local task that a foreign thread has just notified, or whose output is on its way here, will be in the inbox in a moment: that
 // thread is between two steps that do not wait for anything, and this loop goes round until it has made the second.
-std::uint64_t Worker::drop_local_tasks() {
-  std::uint64_t dropped = 0;
+// On the only worker of a current-thread runtime they may lie in guest slabs too: they were made between two turns. Elsewhere the
+// local tasks in a worker's slab are its own, and other slabs hold those of others.
+void Worker::drop_local_tasks(std::span<Slab* const> slabs) {
   for (bool again = true; again;) {
-    while (Task* task = run_local(take_local())) {
-      task::drop_queued(task);
-      ++dropped;
-    }
+    while (Task* task = run_local(take_local())) task::drop_queued(task);
     again = false;
-    slab_->for_each_live(SlotKind::kTask, [&](void* slot) {
-      auto* task = static_cast<Task*>(slot);
-      if (!task->local || task->home != this) return;
-      Claim claim = task::drop_local_for_shutdown(task);
-      if (claim == Claim::kClaimed) ++dropped;
-      if (claim == Claim::kQueued) again = true;
-    });
+    for (Slab* slab : slabs) {
+      slab->for_each_live(SlotKind::kTask, [&again](void* slot) {
+        auto* task = static_cast<Task*>(slot);
+        if ((task->word.load() & task::StateWord::kLocal) == 0) return;
+        if (task::drop_local_for_shutdown(task) == Claim::kQueued) again = true;
+      });
+    }
     if (again) ::sched_yield();
   }
-  return dropped;
 }
 
 }  // namespace noria::sched

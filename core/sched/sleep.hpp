@@ -16,10 +16,8 @@ struct Worker::Sleep {
   std::uint32_t quiet_ticks = 0;  // ticks in a row that found everybody parked
   std::uint64_t tick_ns = 0;      // when the sentry looked last, real time
 
-  std::uint64_t timeout_ns(std::uint64_t wanted_ns) const {
-    bool ticking = sentry && !asleep;
-    return ticking && wanted_ns > Scheduler::kSentryTickNs ? Scheduler::kSentryTickNs : wanted_ns;
-  }
+  // How long of real time it may sleep at a stretch: a sentry that ticks, for a tick.
+  std::uint64_t cap_ns() const { return sentry && !asleep ? Scheduler::kSentryTickNs : kNever; }
 };
 
 }  // namespace noria::sched

@@ -50,6 +50,7 @@ void Worker::loop() {
       park(kNever);
       continue;
     }
+    if (NORIA_UNLIKELY(searching_)) end_search();  // it was woken to search, and its own queues had something
     execute(task);
     if (NORIA_UNLIKELY(t_context.worker != this)) return;
   }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/platform.hpp"
 #include "base/slab.hpp"
@@ -47,8 +48,15 @@ class Worker final : public task::Home {
   // Counts as parked in the reactor while a foreign loop sleeps for it, and no longer.
   void stand_by();
   void take_up();
-  // The end of the owner: drops every local task of this worker, queued or not, on this thread. How many were dropped.
-  std::uint64_t drop_local_tasks();
+  // The end of the owner: drops every local task of this worker, queued or not, on this thread. `slabs`: where they may lie.
+  void drop_local_tasks(std::span<Slab* const> slabs);
+  // A local task was made; forget() tells its end.
+  void count_local() {
+    // ORDER: relaxed, only the owner asks whether there are any.
+    locals_.fetch_add(1, NORIA_RELAXED);
+  }
+  // ORDER: acquire, pairs with forget.
+  bool has_locals() const { return locals_.load(NORIA_ACQUIRE) != 0; }
   Slab* slab() const { return slab_; }
   std::uint32_t index() const { return index_; }
   Scheduler& scheduler() const { return scheduler_; }
@@ -56,7 +64,10 @@ class Worker final : public task::Home {
   // --- Home of local tasks; any thread
   void schedule(task::Task* task, task::Hint hint) override;
   void send_back(task::Task* task) override;
-  void forget() override {}
+  void forget() override {
+    // ORDER: release, the task's end happens before the worker passes to another thread.
+    locals_.fetch_sub(1, NORIA_RELEASE);
+  }
   bool here() const override;
 
   // --- any thread
@@ -149,6 +160,7 @@ class Worker final : public task::Home {
   sync::Mutex inbox_lock_;
   task::Queue inbox_;  // guarded by inbox_lock_: local tasks woken elsewhere
   Atomic<std::size_t> inbox_size_{0};
+  Atomic<std::uint32_t> locals_{0};  // local tasks whose memory is in use
 };
 
 }  // namespace noria::sched

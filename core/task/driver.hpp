@@ -12,9 +12,9 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Sleeps in the reactor until an event, interrupt() or the time-out (0: only looks; kNever: without end) and dispatches
-  // the events. One thread at a time.
-  virtual void wait(std::uint64_t timeout_ns) = 0;
+  // Sleeps in the reactor until an event, interrupt() or the time-out (in the driver's time; 0: only looks; kNever: without end),
+  // but for `cap_ns` of real time at most, and dispatches the events. One thread at a time.
+  virtual void wait(std::uint64_t timeout_ns, std::uint64_t cap_ns) = 0;
   // Ends a wait() that runs or the next one. Any thread.
   virtual void interrupt() = 0;
   // Whether wait(0) could bring anything.

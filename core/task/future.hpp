@@ -90,6 +90,11 @@ class Future {
     life_.word().fetch_add(kRef, NORIA_RELAXED);
   }
   void release();
+  // As ref(), for the maker of a future who reads the runtime's phase next.
+  void ref_before_phase() {
+    // ORDER: seq_cst, the word is published before the phase is read; pairs with the end of a shutdown.
+    life_.word().fetch_add(kRef, NORIA_SEQ_CST);
+  }
 
   // A reference for a walker that holds none; false if it is dead.
   [[nodiscard]] bool ref_if_live();

@@ -10,6 +10,7 @@
 //   CANCELLED      it must not be polled again, only dropped
 //   OUTPUT         complete, and the state still holds an output that was not taken
 //   INIT           made and not started
+//   LOCAL          polled and dropped on its home's thread only; never changes
 //
 // Invariants: S1 a task is in exactly one queue, or about to be put there by the thread that set NOTIFIED, iff
 //                NOTIFIED and not RUNNING, COMPLETE or INIT.
@@ -60,6 +61,7 @@ class StateWord {
   static constexpr std::uint64_t kCancelled = 32;
   static constexpr std::uint64_t kOutput = 64;
   static constexpr std::uint64_t kInit = 128;
+  static constexpr std::uint64_t kLocal = 256;
   static constexpr unsigned kRefShift = 16;
   static constexpr std::uint64_t kRef = std::uint64_t{1} << kRefShift;
 
@@ -212,8 +214,8 @@ class StateWord {
     return (word().fetch_and(~kOutput, NORIA_ACQ_REL) & kOutput) != 0;
   }
 
-  // COMPLETE OUTPUT -> COMPLETE, by the ending thread of a local task. kQueued: the handle is gone and the output is on its way
-  // to this thread.
+  // COMPLETE OUTPUT -> COMPLETE, by the ending thread of a local task, with a reference for it. kQueued: the handle is gone and the
+  // output is on its way to this thread.
   [[nodiscard]] Claim claim_output_for_shutdown() {
     // ORDER: acquire, pairs with the handle's transitions.
     std::uint64_t now = word().load(NORIA_ACQUIRE);
@@ -221,7 +223,7 @@ class StateWord {
       if ((now & kOutput) == 0) return Claim::kOver;
       if ((now & kJoinInterest) == 0) return Claim::kQueued;
       // ORDER: acq_rel, as claim_output. Failure is retried.
-      if (word().compare_exchange_weak(now, now & ~kOutput, NORIA_ACQ_REL)) return Claim::kClaimed;
+      if (word().compare_exchange_weak(now, (now & ~kOutput) + kRef, NORIA_ACQ_REL)) return Claim::kClaimed;
     }
   }
 

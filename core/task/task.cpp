@@ -24,8 +24,8 @@ void waker_clone(const noria_waker* waker, noria_waker* out) {
 void waker_wake(noria_waker* waker) {
   auto* task = static_cast<Task*>(waker->data);
   live_add(Live::kWakers, -1);
-  if (t_context.worker_core != task->home->core) {
-    // Outside of its workers nothing but this reference keeps the runtime while the task is queued: it goes last.
+  if (t_context.worker_core != task->home->core || task->counted) {
+    // A strand lives as long as its tasks, and outside of its workers nothing but this reference keeps the runtime while the task is queued: it goes last.
     wake_by_ref(task);
     unref(task);
     return;
@@ -126,8 +126,8 @@ void free_task(Task* task) {
   live_add(Live::kTasks, -1);
   Home* counter = NORIA_UNLIKELY(task->counted) ? task->home : nullptr;
   task->~Task();
+  if (counter != nullptr) counter->forget();  // first: with the slot may go the core, and the home with it
   Slab::free(task);
-  if (counter != nullptr) counter->forget();
 }
 
 void run(Task* task) {
@@ -181,7 +181,10 @@ StateWord::Claim drop_local_for_shutdown(Task* task) {
   StateWord::Claim claim = drop_for_shutdown(task);
   if (claim != StateWord::Claim::kOver) return claim;
   claim = task->word.claim_output_for_shutdown();
-  if (claim == StateWord::Claim::kClaimed) drop_state(task);
+  if (claim == StateWord::Claim::kClaimed) {
+    drop_state(task);
+    unref(task);
+  }
   return claim;
 }
 

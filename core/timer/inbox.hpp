@@ -42,17 +42,17 @@ class Inbox {
   bool empty() const { return head_.load(NORIA_ACQUIRE) == nullptr; }
 
   // The earliest deadline that the wheel knows of; may be early, is never late (B2).
-  // ORDER: acquire, pairs with publish and lower: who sleeps by it sees why it is so.
-  std::uint64_t earliest_ns() const { return earliest_ns_.load(NORIA_ACQUIRE); }
+  // ORDER: seq_cst, after the sleeper has published when it will wake; pairs with lower, whose caller reads that next.
+  std::uint64_t earliest_ns() const { return earliest_ns_.load(NORIA_SEQ_CST); }
 
   // After a push. True if this is now the earliest, so that a sleeper must be told.
   [[nodiscard]] bool lower(std::uint64_t deadline_ns) {
     // ORDER: relaxed, only a guess for the exchange.
     std::uint64_t earliest = earliest_ns_.load(NORIA_RELAXED);
-    // ORDER: acq_rel, release gives the push to a publish that overwrites this. It writes even what
+    // ORDER: seq_cst as earliest_ns; release gives the push to a publish that overwrites this. It writes even what
     // is there already: a mere look would leave such a publish without the push (B2).
     while (
-        !earliest_ns_.compare_exchange_weak(earliest, deadline_ns < earliest ? deadline_ns : earliest, NORIA_ACQ_REL)) {
+        !earliest_ns_.compare_exchange_weak(earliest, deadline_ns < earliest ? deadline_ns : earliest, NORIA_SEQ_CST)) {
     }
     return deadline_ns < earliest;
   }
@@ -62,8 +62,8 @@ class Inbox {
     // ORDER: relaxed, publish is under the same lock; a remote's lower only makes it smaller.
     std::uint64_t earliest = earliest_ns_.load(NORIA_RELAXED);
     while (deadline_ns < earliest) {
-      // ORDER: acq_rel, keeps what remotes released here for the next publish.
-      if (earliest_ns_.compare_exchange_weak(earliest, deadline_ns, NORIA_ACQ_REL)) return true;
+      // ORDER: seq_cst as earliest_ns; keeps what remotes released here for the next publish.
+      if (earliest_ns_.compare_exchange_weak(earliest, deadline_ns, NORIA_SEQ_CST)) return true;
     }
     return false;
   }

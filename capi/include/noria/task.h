@@ -88,7 +88,8 @@ NORIA_API int32_t noria_task_poll_join(noria_task *task, const noria_cx *cx, nor
  * Threads: any, one at a time.  Owner: the output passes.
  * Callback: `take` and `drop` on this thread.
  * Errors: -EAGAIN if it is not complete, -NORIA_ECONSUMED the second time, -EINVAL without `take`,
- * -ECANCELED if it was aborted, the task's own error if it failed. */
+ * -ECANCELED if it was aborted, the task's own error if it failed, -NORIA_EWRONGTHREAD for a local task elsewhere than on
+ * its thread. */
 NORIA_API int32_t noria_task_take(noria_task *task, void *out);
 
 /* Asks the task to end: it is not polled again, its state is dropped by a thread that may run it, and
@@ -128,9 +129,9 @@ NORIA_API int32_t noria_spawn_blocking(noria_runtime *rt, int32_t (*run)(void *a
 
 /* Runs `run(arg)` on this thread, which may block in it: when the thread is a worker, its queue, wheel and
  * reactor part pass to another thread meanwhile. Elsewhere it is a plain call. `*result` is what it answered.
- * Threads: any; not from a local task, a strand or a current-thread runtime (-NORIA_EWRONGKIND).
- * Owner: nothing passes.  Callback: run on this thread, once, where it may block.
- * Errors: -EAGAIN if no thread can be had. */
+ * Threads: any.  Owner: nothing passes.  Callback: run on this thread, once, where it may block.
+ * Errors: -NORIA_EWRONGKIND in a task of a strand or of a current-thread runtime, or on a worker that has local tasks;
+ * -NORIA_ENESTED in a callback of a worker outside of a poll; -EAGAIN if no thread can be had. */
 NORIA_API int32_t noria_block_in_place(int32_t (*run)(void *arg), void *arg, int32_t *result);
 
 /* A strand: its tasks are polled first come, first served, and never two at once, while the runtime's
