@@ -110,9 +110,9 @@ Test(Copy, An_echo_is_a_copy_of_a_stream_to_itself) {
 }
 
 Test(Copy, Without_descriptors_for_pipes_memory_does) {
+  fail_syscall(SYS_pipe2, EMFILE, 1, 0);  // pipes with flags: the engine's
   on_each_runtime([](Lane& lane) {
     Proxied line(lane);
-    DescriptorLimit none(0);
     exchange(lane, line, kBig / 4, kBig / 4);
   });
 }
