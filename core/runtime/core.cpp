@@ -1,6 +1,7 @@
 #include "runtime/core.hpp"
 
 #include <cerrno>
+#include <cstdio>
 
 #include "base/allocator.hpp"
 #include "base/assert.hpp"
@@ -40,7 +41,7 @@ std::int32_t Core::build() {
   clock_.use(options_.clock_now, options_.clock_data);
   if (options_.clock_paused) clock_.pause();
   try {
-    std::vector<Slab*> worker_slabs;
+    Vector<Slab*> worker_slabs;
     if (std::int32_t error = build_slabs(worker_slabs); error != NORIA_OK) return error;
     if (std::int32_t error = reactor::Reactor::create(options_.reactor, reactor_); error != NORIA_OK) return error;
     driver_ = std::make_unique<EngineDriver>(*this);
@@ -66,7 +67,7 @@ std::int32_t Core::build() {
   return start_threads();
 }
 
-std::int32_t Core::build_slabs(std::vector<Slab*>& workers) {
+std::int32_t Core::build_slabs(Vector<Slab*>& workers) {
   slabs_.reserve(options_.workers + kGuests);
   workers.reserve(options_.workers);
   for (std::uint32_t i = 0; i < options_.workers + kGuests; ++i) {
@@ -94,8 +95,9 @@ std::int32_t Core::build_pool() {
   pool.on_thread_start = pool_thread_start;
   pool.on_thread_stop = pool_thread_stop;
   pool.hook_data = this;
-  std::string name = options_.name + "-pool";
-  pool.thread_name = name.c_str();
+  char name[48];
+  std::snprintf(name, sizeof name, "%s-pool", options_.name);
+  pool.thread_name = name;
   return blocking::Pool::create(pool, &pool_);
 }
 

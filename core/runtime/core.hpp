@@ -13,8 +13,8 @@
 #include <memory>
 #include <new>
 #include <utility>
-#include <vector>
 
+#include "base/allocated.hpp"
 #include "base/clock.hpp"
 #include "base/live.hpp"
 #include "base/slab.hpp"
@@ -177,7 +177,7 @@ class Core {
 
   // core.cpp
   std::int32_t build();
-  std::int32_t build_slabs(std::vector<Slab*>& workers);
+  std::int32_t build_slabs(Vector<Slab*>& workers);
   std::int32_t build_pool();
   void* alloc_guest(SlotKind kind, std::size_t size, std::size_t align) noexcept;
   static void slab_ended(void* core);
@@ -239,11 +239,11 @@ class Core {
   std::unique_ptr<reactor::Reactor> reactor_;
   std::unique_ptr<EngineDriver> driver_;
   blocking::Pool* pool_ = nullptr;
-  std::vector<std::unique_ptr<timer::Wheel>> wheels_;  // the workers', then the guests'
+  Vector<std::unique_ptr<timer::Wheel>> wheels_;  // the workers', then the guests'
   std::unique_ptr<sched::Scheduler> scheduler_;
-  std::vector<Slab*> slabs_;  // the workers', then the guests'
+  Vector<Slab*> slabs_;  // the workers', then the guests'
   Guest guests_[kGuests];
-  std::vector<pthread_t> threads_;
+  Vector<pthread_t> threads_;
 
   alignas(kCacheLine) Atomic<std::uint64_t> users_{1};
   Atomic<std::uint64_t> holders_{1};

@@ -1,13 +1,14 @@
 // driver.hpp: the reactor, the wheels and the clock, as the schedulers see them.
 #pragma once
 
+#include "base/allocated.hpp"
 #include "task/driver.hpp"
 
 namespace noria::runtime {
 
 class Core;
 
-class EngineDriver final : public task::Driver {
+class EngineDriver final : public task::Driver, public Allocated {
  public:
   explicit EngineDriver(Core& core) : core_(core) {}
 

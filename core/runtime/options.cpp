@@ -122,6 +122,23 @@ std::int32_t read_drivers(const noria_runtime_options& given, Options& to) {
   return NORIA_OK;
 }
 
+// -EINVAL for a CPU that this process may not run on.
+std::int32_t read_affinity(const noria_runtime_options& given, Options& to) {
+  if (given.affinity_count == 0) return NORIA_OK;
+  if (given.affinity == nullptr) return -EINVAL;
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return -errno;
+  for (std::uint32_t i = 0; i < given.affinity_count; ++i) {
+    if (given.affinity[i] >= CPU_SETSIZE || !CPU_ISSET(given.affinity[i], &set)) return -EINVAL;
+  }
+  try {
+    to.affinity.assign(given.affinity, given.affinity + given.affinity_count);
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  }
+  return NORIA_OK;
+}
+
 }  // namespace
 
 std::uint32_t default_workers() {
@@ -153,14 +170,8 @@ std::int32_t read_options(const noria_runtime_options* from, Options& to) {
   to.on_worker_park = given.on_worker_park;
   to.on_worker_unpark = given.on_worker_unpark;
   to.hook_data = given.hook_data;
-  if (given.affinity_count != 0 && given.affinity == nullptr) return -EINVAL;
-  try {
-    if (given.name != nullptr) to.name = given.name;
-    to.affinity.assign(given.affinity, given.affinity + given.affinity_count);
-  } catch (const std::bad_alloc&) {
-    return -ENOMEM;
-  }
-  return NORIA_OK;
+  if (given.name != nullptr) std::snprintf(to.name, sizeof to.name, "%s", given.name);
+  return read_affinity(given, to);
 }
 
 }  // namespace noria::runtime

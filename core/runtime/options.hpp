@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
-
+#include "base/allocated.hpp"
 #include "noria/runtime.h"
 
 namespace noria::runtime {
@@ -23,8 +21,8 @@ struct Options {
   std::uint32_t inject_interval = 0;  // 0: tuned
   std::uint64_t pool_keep_alive_ns = 10'000'000'000;
   std::uint64_t seed = 0;
-  std::string name = "noria";
-  std::vector<std::uint32_t> affinity;
+  char name[32] = "noria";  // cut: a thread's name has room for 15
+  Vector<std::uint32_t> affinity;
   bool clock_paused = false;
   std::uint64_t (*clock_now)(void*) = nullptr;
   void* clock_data = nullptr;

@@ -76,7 +76,7 @@ void Core::orphan() {
     guest.slab = nullptr;
   }
   // The core may be gone with the last slab: its list is not.
-  std::vector<Slab*> slabs = std::move(slabs_);
+  Vector<Slab*> slabs = std::move(slabs_);
   for (Slab* slab : slabs) slab->orphan();
   slab_ended(this);
 }

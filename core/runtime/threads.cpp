@@ -45,7 +45,7 @@ void* Core::thread_main(void* data) {
   Core* core = worker.core;
   const Options& options = core->options_;
   char name[16];
-  std::snprintf(name, sizeof name, "%.10s-%u", options.name.c_str(), worker.index());
+  std::snprintf(name, sizeof name, "%.10s-%u", options.name, worker.index());
   ::pthread_setname_np(::pthread_self(), name);
   if (!options.affinity.empty()) {
     cpu_set_t set;

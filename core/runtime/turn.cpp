@@ -154,6 +154,7 @@ std::int32_t Core::begin_driving() {
     driving_.store(false, NORIA_RELEASE);
     return error;
   }
+  scheduler_->set_owner();
   sched::Worker& worker = scheduler_->worker(0);
   worker.attach();
   worker.take_up();

@@ -23,7 +23,7 @@ std::uint32_t thread_number() {
 
 std::uint64_t next_task_id() { return (std::uint64_t{thread_number()} << 40) + ++t_tasks; }
 
-Scheduler::Scheduler(runtime::Core* of, task::Driver& driver, const Config& config, const std::vector<Slab*>& slabs)
+Scheduler::Scheduler(runtime::Core* of, task::Driver& driver, const Config& config, const Vector<Slab*>& slabs)
     : Home(of), driver_(driver), config_(config), inject_(config.workers), idle_(config.workers) {
   for (std::uint32_t i = 0; i < config.workers; ++i) {
     workers_.push_back(std::make_unique<Worker>(*this, i, slabs[i], config.seed + i));

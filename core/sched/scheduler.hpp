@@ -7,11 +7,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "base/allocated.hpp"
 #include "base/slab.hpp"
 #include "sched/worker.hpp"
 #include "sync/idle_word.hpp"
+#include "task/context.hpp"
 #include "task/driver.hpp"
 #include "task/home.hpp"
 #include "task/inject.hpp"
@@ -28,7 +29,7 @@ struct Config {
   void* hook_data = nullptr;
 };
 
-class Scheduler final : public task::Home {
+class Scheduler final : public task::Home, public Allocated {
  public:
   // How much queued work, in estimated poll time, is worth the wake of another worker: about ten wakes across CPUs.
   static constexpr std::uint64_t kBacklogNs = 500'000;
@@ -36,7 +37,7 @@ class Scheduler final : public task::Home {
   static constexpr std::uint32_t kQuietTicks = 8;  // with all parked, before the sentry sleeps too
 
   // `slabs`: one for each worker.
-  Scheduler(runtime::Core* core, task::Driver& driver, const Config& config, const std::vector<Slab*>& slabs);
+  Scheduler(runtime::Core* core, task::Driver& driver, const Config& config, const Vector<Slab*>& slabs);
 
   // --- Home of the tasks that any worker may poll
   void schedule(task::Task* task, task::Hint hint) override;
@@ -78,6 +79,14 @@ class Scheduler final : public task::Home {
   // ORDER: seq_cst, as set_sleep_deadline.
   std::uint64_t sleep_deadline() const { return sleep_deadline_ns_.load(NORIA_SEQ_CST); }
 
+  // --- a current-thread runtime belongs to the first thread that drives it, between turns too
+  void set_owner() {
+    // ORDER: release, pairs with owned_here on another thread, which sees that it is not the one.
+    owner_.store(&task::t_context, NORIA_RELEASE);
+  }
+  // ORDER: acquire, as above.
+  bool owned_here() const { return owner_.load(NORIA_ACQUIRE) == &task::t_context; }
+
   // --- the end
   void stop();
   // ORDER: seq_cst, read after prepare(): a worker that sleeps is seen by stop().
@@ -90,11 +99,12 @@ class Scheduler final : public task::Home {
 
   task::Driver& driver_;
   const Config config_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  Vector<std::unique_ptr<Worker>> workers_;
   task::Inject inject_;
   alignas(kCacheLine) sync::IdleWord idle_;
   alignas(kCacheLine) Atomic<std::uint32_t> poller_{sync::IdleWord::kNobody};
   Atomic<std::uint64_t> sleep_deadline_ns_{0};
+  Atomic<const task::Context*> owner_{nullptr};
   Atomic<bool> stopping_{false};
 };
 

@@ -20,7 +20,7 @@ Worker::Worker(Scheduler& scheduler, std::uint32_t index, Slab* slab, std::uint6
       random_(seed * 0x9E3779B97F4A7C15u + 0x2545F4914F6CDD1Du),
       inject_interval_(scheduler.config().inject_interval != 0 ? scheduler.config().inject_interval : kInjectInterval),
       until_inject_(inject_interval_),
-      seen_polls_(new std::uint64_t[scheduler.config().workers]()) {}
+      seen_polls_(scheduler.config().workers) {}
 
 void Worker::attach() {
   t_context.core = core;
@@ -272,7 +272,7 @@ bool Worker::has_ready() const {
 
 // A local task: to the list here, or to the inbox and its worker's bell.
 void Worker::schedule(Task* task, Hint) {
-  if (here()) {
+  if (t_context.worker == this) {
     local_.push(task);
     return;
   }
@@ -287,6 +287,6 @@ void Worker::schedule(Task* task, Hint) {
 
 void Worker::send_back(Task* task) { schedule(task, Hint::kWake); }
 
-bool Worker::here() const { return t_context.worker == this; }
+bool Worker::here() const { return t_context.worker == this || scheduler_.owned_here(); }
 
 }  // namespace noria::sched

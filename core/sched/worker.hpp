@@ -7,9 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "base/allocated.hpp"
 #include "base/platform.hpp"
 #include "base/slab.hpp"
 #include "sched/metrics.hpp"
@@ -24,7 +24,7 @@ namespace noria::sched {
 class Scheduler;
 
 // As a home it is that of its local tasks.
-class Worker final : public task::Home {
+class Worker final : public task::Home, public Allocated {
  public:
   Worker(Scheduler& scheduler, std::uint32_t index, Slab* slab, std::uint64_t seed);
   ~Worker() = default;
@@ -148,7 +148,7 @@ class Worker final : public task::Home {
   bool acting_ = false;          // as the sentry, for a stuck worker
   bool local_turn_ = false;
   task::Queue local_;
-  std::unique_ptr<std::uint64_t[]> seen_polls_;  // of each worker at the sentry's last tick
+  Vector<std::uint64_t> seen_polls_;  // of each worker at the sentry's last tick
 
   alignas(kCacheLine) Atomic<task::Task*> lifo_{nullptr};  // set by the owner, taken by anyone
   Atomic<const char*> running_name_{nullptr};

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
+#include "base/allocated.hpp"
 #include "base/atomic.hpp"
 #include "base/platform.hpp"
 #include "sync/mutex.hpp"
@@ -16,7 +16,7 @@ namespace noria::task {
 
 class Inject {
  public:
-  explicit Inject(std::uint32_t shards) : count_(shards), shards_(new Shard[shards]) {}
+  explicit Inject(std::uint32_t shards) : count_(shards), shards_(shards) {}
 
   void push(std::uint32_t shard, Task* task) {
     Shard& to = shards_[shard % count_];
@@ -77,7 +77,7 @@ class Inject {
   };
 
   const std::uint32_t count_;
-  const std::unique_ptr<Shard[]> shards_;
+  Vector<Shard> shards_;
 };
 
 }  // namespace noria::task

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/allocated.hpp"
 #include "base/atomic.hpp"
 #include "base/platform.hpp"
 #include "base/thread_safety.hpp"
@@ -47,7 +48,7 @@ enum class Advanced {
   kBusy,  // try_advance only: somebody else is at it
 };
 
-class Wheel {
+class Wheel : public Allocated {
  public:
   static constexpr int kBatch = 256;  // timers moved under the lock by one call
   static constexpr int kSettle = 32;  // timers looked at to make the hint exact
