@@ -102,7 +102,7 @@ int32_t noria_tcp_try_read(noria_tcp* tcp, void* data, size_t size, size_t* coun
   Stream* stream = net::from_c(tcp);
   if (int32_t error = check_open(stream); error != NORIA_OK) return error;
   iovec piece{data, size};
-  return stream->read_once(&piece, 1, Stream::Take::kRead, count);
+  return stream->try_read(&piece, 1, count);
 }
 
 int32_t noria_tcp_try_write(noria_tcp* tcp, const void* data, size_t size, size_t* count) {
@@ -110,7 +110,7 @@ int32_t noria_tcp_try_write(noria_tcp* tcp, const void* data, size_t size, size_
   Stream* stream = net::from_c(tcp);
   if (int32_t error = check_open(stream); error != NORIA_OK) return error;
   iovec piece{const_cast<void*>(data), size};
-  return stream->write_once(&piece, 1, count);
+  return stream->try_write(&piece, 1, count);
 }
 
 int32_t noria_tcp_poll_ready(noria_tcp* tcp, uint32_t interest, const noria_cx* cx) {

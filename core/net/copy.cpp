@@ -22,12 +22,14 @@ struct CopyOp : task::Future {
     explicit Idle(CopyOp* of) : Timer(&kTimerOps), op(of) {}
     CopyOp* const op;
   };
+  static constexpr std::uint32_t kHeld = 1;   // cancelled: the streams' gates are held until the end
+  static constexpr std::uint32_t kEnded = 2;  // nothing moves any more
   static const task::FutureOps kOps;
   static const timer::TimerOps kTimerOps;
   static const noria_task_vtable kTask;
 
-  CopyOp(runtime::Core* owner, Stream* a_stream, Stream* b_stream, std::uint64_t idle)
-      : Future(&kOps, owner), a(a_stream), b(b_stream), idle_ns(idle), idle_timer(this) {
+  CopyOp(runtime::Core* owner, Stream* a_stream, Stream* b_stream, std::uint64_t idle, bool both)
+      : Future(&kOps, owner), a(a_stream), b(b_stream), idle_ns(idle), both_ways(both), idle_timer(this) {
     a->ref();
     b->ref();
   }
@@ -35,6 +37,7 @@ struct CopyOp : task::Future {
   Stream* const a;
   Stream* const b;
   const std::uint64_t idle_ns;  // 0: never
+  const bool both_ways;
   Way ways[2];
   int way_count = 0;           // immutable once started
   std::uint64_t moved_ns = 0;  // when a byte last moved; the task's
@@ -43,6 +46,7 @@ struct CopyOp : task::Future {
   Idle idle_timer;
   Atomic<bool> idle_told{false};  // the timer was released and may be armed again
   Atomic<bool> cancelled{false};
+  Atomic<std::uint32_t> hold{0};        // kHeld, kEnded
   Atomic<task::Task*> handle{nullptr};  // of the task
 
   std::uint64_t moved() const { return ways[0].moved() + ways[1].moved(); }
@@ -51,12 +55,16 @@ struct CopyOp : task::Future {
   std::int32_t move(const noria_cx* cx);
   std::int32_t check_idle();
   void end(std::int32_t status);
+  void hold_streams();
+  void leave_streams();
+  void let_go();
 
   static CopyOp* of(task::Future* future) { return static_cast<CopyOp*>(future); }
 
   static void cancel(task::Future* future) {
     // ORDER: seq_cst, against the store of the handle in copy(): one of both sees the other.
     of(future)->cancelled.store(true, NORIA_SEQ_CST);
+    of(future)->hold_streams();
     // ORDER: seq_cst, as above.
     if (task::Task* task = of(future)->handle.load(NORIA_SEQ_CST); task != nullptr) task::abort(task);
   }
@@ -105,6 +113,8 @@ std::int32_t CopyOp::move(const noria_cx* cx) {
   NoSigpipe signals;
   bool pending[2] = {false, way_count == 1};
   for (int round = 0; round < kRounds; ++round) {
+    // ORDER: acquire, pairs with cancel: the streams are no longer ours. The task is aborted, and needs no wake.
+    if (cancelled.load(NORIA_ACQUIRE)) return NORIA_PENDING;
     for (int i = 0; i < way_count; ++i) {
       if (pending[i]) continue;
       switch (ways[i].step(cx, signals)) {
@@ -161,7 +171,35 @@ void CopyOp::end(std::int32_t status) {
   ways[0].give_back();
   ways[1].give_back();
   if (timer_armed) (void)core()->timer_cancel(idle_timer);
+  leave_streams();
   publish(status);
+}
+
+// Who dropped or cancelled the copy may use the streams at once, and a worker may be in the middle of a step: their gates are
+// held until end(). Of hold_streams and leave_streams the one that comes second lets go.
+void CopyOp::hold_streams() {
+  a->reads().hold();
+  b->writes().hold();
+  if (both_ways) {
+    b->reads().hold();
+    a->writes().hold();
+  }
+  // ORDER: acq_rel, one of both sees the other; the end's bytes are back before the gates open.
+  if ((hold.fetch_or(kHeld, NORIA_ACQ_REL) & kEnded) != 0) let_go();
+}
+
+void CopyOp::leave_streams() {
+  // ORDER: acq_rel, as in hold_streams.
+  if ((hold.fetch_or(kEnded, NORIA_ACQ_REL) & kHeld) != 0) let_go();
+}
+
+void CopyOp::let_go() {
+  a->reads().unhold();
+  b->writes().unhold();
+  if (both_ways) {
+    b->reads().unhold();
+    a->writes().unhold();
+  }
 }
 
 }  // namespace
@@ -171,15 +209,16 @@ std::int32_t copy(Stream* from, Stream* to, std::uint64_t idle_timeout_ns, bool 
   runtime::Core* core = from->core();
   if (idle_timeout_ns == NORIA_FOREVER) idle_timeout_ns = 0;
   if (idle_timeout_ns != 0 && !core->time_enabled()) return -NORIA_ENODRIVER;
-  auto* op = core->make_future<CopyOp>(from, to, idle_timeout_ns);
+  auto* op = core->make_future<CopyOp>(from, to, idle_timeout_ns, both_ways);
   if (op == nullptr) return -ENOMEM;
-  std::int32_t status = op->ways[0].init(from, to, both_ways);
+  std::int32_t status = op->ways[0].init(from, to, both_ways, &op->cancelled);
   op->way_count = both_ways ? 2 : 1;
-  if (status == 0 && both_ways) status = op->ways[1].init(to, from, true);
+  if (status == 0 && both_ways) status = op->ways[1].init(to, from, true, &op->cancelled);
   op->moved_ns = core->now_ns();
   task::Task* task = nullptr;
   if (status == 0) status = core->spawn(&CopyOp::kTask, op, &task);
   if (status != 0) {
+    op->leave_streams();
     op->finish_if_claimed(status);
     op->drop();
     return status;

@@ -59,9 +59,9 @@ void OpQueue::withdraw(Op* op) {
   op->finish_if_claimed(-ECANCELED);
 }
 
-bool OpQueue::empty() {
+bool OpQueue::idle() {
   SpinScope scope(lock_);
-  return head_ == nullptr;
+  return head_ == nullptr && gate() == 0;
 }
 
 void OpQueue::on_fire() {
@@ -98,6 +98,23 @@ bool OpQueue::settle(Op* op, std::int32_t& status) {
   return armed_;
 }
 
+// What to try now, or nullptr: the pump ends here, and defers the waiter if it says so.
+Op* OpQueue::begin_attempt(int turn, std::int32_t& status, bool& defers) {
+  again_ = false;
+  if (head_ == nullptr || gate() >= kCopy) {
+    pumping_ = false;
+    return nullptr;
+  }
+  if (turn >= kTurns && status == NORIA_PENDING) {
+    defers = rest();
+    return nullptr;
+  }
+  head_->state = Op::State::kAttempt;
+  if (head_->cancelled) status = -ECANCELED;
+  enter(kPump);
+  return head_;
+}
+
 void OpQueue::pump() {
   {
     SpinScope scope(lock_);
@@ -113,31 +130,66 @@ void OpQueue::pump() {
     std::int32_t status = socket_.gone() ? -EBADF : NORIA_PENDING;
     {
       SpinScope scope(lock_);
-      again_ = false;
-      if (head_ == nullptr) {
-        pumping_ = false;
-        break;
-      }
-      if (turn >= kTurns && status == NORIA_PENDING) {
-        defers = rest();
-        break;
-      }
-      op = head_;
-      op->state = Op::State::kAttempt;
-      if (op->cancelled) status = -ECANCELED;
+      op = begin_attempt(turn, status, defers);
     }
+    if (op == nullptr) break;
     if (status == NORIA_PENDING) status = op->attempt(op);
+    task::Waker opened;
     {
       SpinScope scope(lock_);
       over = settle(op, status);
+      if (status == NORIA_PENDING) opened = leave(kPump);  // here: with `over` others may pump from now on
     }
-    if (status != NORIA_PENDING) op->finish_if_claimed(status);
+    if (status != NORIA_PENDING) {
+      op->finish_if_claimed(status);  // a dropped one gives its bytes back in here
+      SpinScope scope(lock_);
+      opened = leave(kPump);
+    }
+    opened.wake();
   }
   if (defers) {
     socket_.core()->reactor()->defer(*this);  // with the reference; on_fire gives it back
   } else {
     socket_.unref();
   }
+}
+
+void OpQueue::enter(std::uint32_t part) {
+  // ORDER: release, as leave; who drops the operation is ordered behind it by the lock or by the future.
+  gate_.store(gate() + part, NORIA_RELEASE);
+}
+
+// The waker, if the gate is open now: to be woken when no lock is held.
+task::Waker OpQueue::leave(std::uint32_t part) {
+  std::uint32_t left = gate() - part;
+  // ORDER: release, pairs with held (O3).
+  gate_.store(left, NORIA_RELEASE);
+  return left == 0 ? std::move(at_gate_) : task::Waker();
+}
+
+bool OpQueue::wait_at_gate(const noria_cx* cx, const Atomic<bool>* cancelled) {
+  if (!held()) return false;
+  task::Waker waker(*cx->waker);  // goes in; what it pushes out is dropped after the lock
+  SpinScope scope(lock_);
+  if (gate() == 0) return false;
+  // ORDER: acquire, the cancel sets it before it takes the lock in hold(): who waits behind that hold is not pushed out.
+  if (cancelled == nullptr || !cancelled->load(NORIA_ACQUIRE)) std::swap(at_gate_, waker);
+  return true;
+}
+
+void OpQueue::hold() {
+  SpinScope scope(lock_);
+  enter(kCopy);
+}
+
+void OpQueue::unhold() {
+  task::Waker opened;
+  {
+    SpinScope scope(lock_);
+    opened = leave(kCopy);
+  }
+  opened.wake();
+  pump();
 }
 
 }  // namespace noria::net

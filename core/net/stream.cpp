@@ -43,6 +43,12 @@ ssize_t send(std::int32_t fd, const iovec* pieces, std::size_t count, int flags)
   return ::sendmsg(fd, &message, flags);
 }
 
+// What a poll form answers that waits at the gate.
+std::int32_t held_off() {
+  task::budget_restore(task::t_context);
+  return NORIA_PENDING;
+}
+
 }  // namespace
 
 Stream::Stream(runtime::Core* core, std::int32_t fd, Kind kind)
@@ -132,9 +138,18 @@ std::int32_t Stream::write_once(const iovec* pieces, std::size_t count, std::siz
   }
 }
 
+std::int32_t Stream::try_read(const iovec* pieces, std::size_t count, std::size_t* got) {
+  return reads_.held() ? -EAGAIN : read_once(pieces, count, Take::kRead, got);
+}
+
+std::int32_t Stream::try_write(const iovec* pieces, std::size_t count, std::size_t* sent) {
+  return writes_.held() ? -EAGAIN : write_once(pieces, count, sent);
+}
+
 std::int32_t Stream::poll_read(const noria_cx* cx, const iovec* pieces, std::size_t count, Take take,
                                std::size_t* got) {
   if (!task::budget_poll(cx)) return NORIA_PENDING;
+  if (reads_.wait_at_gate(cx)) return held_off();
   for (;;) {
     reactor::Readiness seen;
     if (!has_kept() && (look().events & reactor::ready_mask(NORIA_READABLE)) == 0) {
@@ -149,6 +164,7 @@ std::int32_t Stream::poll_read(const noria_cx* cx, const iovec* pieces, std::siz
 
 std::int32_t Stream::poll_write(const noria_cx* cx, const iovec* pieces, std::size_t count, std::size_t* sent) {
   if (!task::budget_poll(cx)) return NORIA_PENDING;
+  if (writes_.wait_at_gate(cx)) return held_off();
   for (;;) {
     reactor::Readiness seen;
     std::int32_t ready = poll_ready(NORIA_WRITABLE, cx, seen);
@@ -161,6 +177,10 @@ std::int32_t Stream::poll_write(const noria_cx* cx, const iovec* pieces, std::si
 
 std::int32_t Stream::poll_worth(std::uint32_t interest, const noria_cx* cx) {
   if (!task::budget_poll(cx)) return NORIA_PENDING;
+  constexpr std::uint32_t kReading = NORIA_READABLE | NORIA_PRIORITY;
+  if ((interest & kReading) != 0 && reads_.wait_at_gate(cx)) interest &= ~kReading;
+  if ((interest & NORIA_WRITABLE) != 0 && writes_.wait_at_gate(cx)) interest &= ~std::uint32_t{NORIA_WRITABLE};
+  if (interest == 0) return held_off();
   if ((interest & NORIA_READABLE) != 0 && has_kept()) return NORIA_READY;
   reactor::Readiness seen;
   std::int32_t ready = poll_ready(interest, cx, seen);
@@ -235,7 +255,7 @@ std::int32_t Stream::peer_address(noria_address* out) const {
 
 std::int32_t Stream::into_fd(std::int32_t* out) {
   if (closed()) return -EBADF;
-  if (has_kept() || !reads_.empty() || !writes_.empty()) return -EBUSY;
+  if (has_kept() || !reads_.idle() || !writes_.idle()) return -EBUSY;
   std::int32_t error = take_fd(out);
   if (error == 0) unref();
   return error;

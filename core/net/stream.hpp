@@ -38,7 +38,10 @@ class Stream final : public Socket {
   [[nodiscard]] std::int32_t poll_read(const noria_cx* cx, const iovec* pieces, std::size_t count, Take take,
                                        std::size_t* got);
   [[nodiscard]] std::int32_t poll_write(const noria_cx* cx, const iovec* pieces, std::size_t count, std::size_t* sent);
-  // Once, without waiting: -EAGAIN where nothing can be done now; the readiness is cleared then.
+  // Once, without waiting: -EAGAIN where nothing can be done now.
+  [[nodiscard]] std::int32_t try_read(const iovec* pieces, std::size_t count, std::size_t* got);
+  [[nodiscard]] std::int32_t try_write(const iovec* pieces, std::size_t count, std::size_t* sent);
+  // The same for who has passed the gate; with -EAGAIN the readiness is cleared.
   [[nodiscard]] std::int32_t read_once(const iovec* pieces, std::size_t count, Take take, std::size_t* got);
   [[nodiscard]] std::int32_t write_once(const iovec* pieces, std::size_t count, std::size_t* sent);
   [[nodiscard]] std::int32_t poll_worth(std::uint32_t interest, const noria_cx* cx);
@@ -68,6 +71,10 @@ class Stream final : public Socket {
     return order_.fetch_add(1, NORIA_RELAXED);
   }
   Stream* next_accepted = nullptr;  // in a listener's list of connections that nobody took
+
+  // The two sides, for copies.
+  OpQueue& reads() { return reads_; }
+  OpQueue& writes() { return writes_; }
 
   // A Kept node for bytes of this stream, or nullptr.
   Kept* make_kept() { return core()->make<Kept>(SlotKind::kOther); }

@@ -55,10 +55,11 @@ Way::~Way() {
   if (held_ != nullptr) held_->drop();
 }
 
-std::int32_t Way::init(Stream* from, Stream* to, bool pass_end) {
+std::int32_t Way::init(Stream* from, Stream* to, bool pass_end, const Atomic<bool>* cancelled) {
   from_ = from;
   to_ = to;
   pass_end_ = pass_end;
+  cancelled_ = cancelled;
   held_ = from->make_kept();
   return held_ != nullptr ? 0 : -ENOMEM;
 }
@@ -85,6 +86,8 @@ Way::Step Way::finish() {
 bool Way::make_block() { return held_->block.data != nullptr || held_->block.make(kBlockSize); }
 
 Way::Step Way::fill(const noria_cx* cx) {
+  // Once: the end of what was dropped before this copy began is all that there is to wait for.
+  if (from_->reads().wait_at_gate(cx, cancelled_)) return Step::kPending;
   for (;;) {
     if (from_->has_kept()) {
       Step step = fill_block();
@@ -166,6 +169,7 @@ Way::Step Way::fill_block() {
 }
 
 Way::Step Way::flush(const noria_cx* cx, NoSigpipe& signals) {
+  if (to_->writes().wait_at_gate(cx, cancelled_)) return Step::kPending;
   for (;;) {
     reactor::Readiness seen;
     std::int32_t ready = to_->poll_ready(NORIA_WRITABLE, cx, seen);

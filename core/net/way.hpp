@@ -39,11 +39,11 @@ class Way {
   Way& operator=(const Way&) = delete;
   ~Way();
 
-  // -ENOMEM. `pass_end`: an end of stream is passed on as a half-close.
-  [[nodiscard]] std::int32_t init(Stream* from, Stream* to, bool pass_end);
+  // -ENOMEM. `pass_end`: an end of stream is passed on as a half-close. `cancelled`: of the copy.
+  [[nodiscard]] std::int32_t init(Stream* from, Stream* to, bool pass_end, const Atomic<bool>* cancelled);
 
   enum class Step { kMoved, kPending, kOver, kFailed };
-  // One piece; with kPending the waker was left, kFailed has set error().
+  // One piece; with kPending the waker was left (or the copy was cancelled), kFailed has set error().
   [[nodiscard]] Step step(const noria_cx* cx, NoSigpipe& signals);
 
   bool over() const { return over_; }
@@ -74,6 +74,7 @@ class Way {
 
   Stream* from_ = nullptr;
   Stream* to_ = nullptr;
+  const Atomic<bool>* cancelled_ = nullptr;
   Kept* held_ = nullptr;     // pipe and block, and what is in them
   std::uint64_t order_ = 0;  // of the bytes held
   std::int32_t error_ = 0;

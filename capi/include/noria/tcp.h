@@ -119,7 +119,8 @@ NORIA_API int32_t noria_tcp_poll_write(noria_tcp *tcp, const noria_cx *cx, const
 NORIA_API int32_t noria_tcp_poll_writev(noria_tcp *tcp, const noria_cx *cx, const noria_iovec *pieces,
                                         size_t pieces_count, size_t *count);
 
-/* Reads or writes what can be without waiting; outside of tasks too, and without budget. -EAGAIN: nothing now.
+/* Reads or writes what can be without waiting; outside of tasks too, and without budget. -EAGAIN: nothing now, or
+ * a dropped read, write or copy has yet to end; noria_tcp_poll_ready waits for it.
  * Threads: as the poll forms.  Owner: as the poll forms.  Errors: -EAGAIN, as the poll forms. */
 NORIA_API int32_t noria_tcp_try_read(noria_tcp *tcp, void *data, size_t size, size_t *count);
 
@@ -138,7 +139,7 @@ typedef struct noria_io_result {
 } noria_io_result;
 
 /* Reads once into the capacity of `buf` and sets its length. The result is a noria_io_result. Bytes that came for a read that was
- * dropped are kept for the next read of the stream.
+ * dropped are kept for the next read of the stream, which waits for them where they are still on their way.
  * Threads: any; several queue up.  Owner: takes a reference of `buf`, the result gives it back.
  * Errors: in the result, as noria_tcp_poll_read. */
 NORIA_API int32_t noria_tcp_read(noria_tcp *tcp, noria_buf *buf, noria_future **out);
@@ -210,7 +211,8 @@ typedef struct noria_copy_result {
 } noria_copy_result;
 
 /* Moves bytes from one stream to the other until its end of stream, through splice(2) where it can. The result is a
- * noria_copy_result, true on failure and cancel too.
+ * noria_copy_result, true on failure and cancel too. Bytes that a copy has taken and not delivered go back to `from`; what
+ * is read or written after it was dropped waits for its end.
  * Threads: any.  Owner: the streams are borrowed until the future is ready or dropped; `*out` is the caller's.
  * Errors: in the result, the reads' and writes'. */
 NORIA_API int32_t noria_copy(noria_tcp *from, noria_tcp *to, const noria_copy_options *options, noria_future **out);
