@@ -26,7 +26,7 @@ void use_allocator() {
   assert_ok(noria_set_allocator(&allocator), "set_allocator");
 }
 
-// Creates without memory until it fails, gives all of it back, and creates once more with memory.
+// Creates without memory until it fails, gives all of it back without memory (P3), and creates once more with some.
 template <typename Handle>
 void exhaust(const char* what, const std::function<int32_t(Handle**)>& create, int32_t (*drop)(Handle*)) {
   constexpr std::size_t kMost = 500'000;
@@ -39,9 +39,9 @@ void exhaust(const char* what, const std::function<int32_t(Handle**)>& create, i
     status = create(&handle);
     if (status == NORIA_OK) made.push_back(handle);
   }
-  g_empty = false;
   NORIA_CHECK(status == -ENOMEM, "%s: %s after %zu", what, noria_error_name(status), made.size());
   for (Handle* handle : made) NORIA_OK_CALL(drop(handle));
+  g_empty = false;
   Handle* handle = nullptr;
   NORIA_STATUS(create(&handle), NORIA_OK);
   NORIA_OK_CALL(drop(handle));
@@ -120,4 +120,49 @@ Test(NoMemory, Creators_of_futures_say_so_and_work_again, .init = use_allocator)
     NORIA_OK_CALL(noria_notify_drop(notify));
     NORIA_OK_CALL(noria_semaphore_drop(semaphore));
   });
+}
+
+Test(NoMemory, Wakes_grants_cancels_and_shutdown_need_none, .init = use_allocator) {
+  for (Lane lane : {kCurrentThread, kTwoWorkers}) {
+    noria_runtime_options options = lane_options(lane);
+    assert_ok(noria_runtime_new(&options, &lane.rt), lane.name);
+    {
+      noria_semaphore* semaphore = nullptr;
+      noria_notify* notify = nullptr;
+      noria_timer* timer = nullptr;
+      NORIA_OK_CALL(noria_semaphore_new(lane.rt, 0, &semaphore));
+      NORIA_OK_CALL(noria_notify_new(lane.rt, &notify));
+      NORIA_OK_CALL(noria_timer_new(lane.rt, &timer));
+      noria_future *futures[100], *told[100], *sleep = nullptr, *limited = nullptr;
+      for (noria_future*& future : futures) NORIA_OK_CALL(noria_semaphore_acquire(semaphore, 1, &future));
+      for (noria_future*& future : told) NORIA_OK_CALL(noria_notify_wait(notify, &future));
+      Pending pending(lane.rt), inner(lane.rt);
+      NORIA_OK_CALL(noria_sleep(lane.rt, 3600 * kSecond, &sleep));
+      NORIA_OK_CALL(noria_timeout(lane.rt, inner.future, 3600 * kSecond, &limited));
+      ForeignWaker foreign;
+      noria_waiter waiter{};
+      g_empty = true;
+      NORIA_STATUS(noria_future_poll(pending.future, foreign.cx()), NORIA_PENDING);
+      NORIA_OK_CALL(noria_future_cancel(futures[7]));
+      NORIA_OK_CALL(noria_semaphore_release(semaphore, 50));
+      NORIA_STATUS(noria_semaphore_poll_acquire(semaphore, 1, foreign.cx(), &waiter), NORIA_PENDING);
+      NORIA_OK_CALL(noria_waiter_drop(&waiter));
+      NORIA_OK_CALL(noria_notify_all(notify));
+      NORIA_OK_CALL(noria_timer_reset(timer, 1));
+      NORIA_OK_CALL(noria_timer_reset(timer, UINT64_MAX));
+      NORIA_OK_CALL(noria_timer_cancel(timer));
+      NORIA_OK_CALL(noria_future_cancel(limited));
+      pending.complete();
+      assert_ok(noria_runtime_shutdown(lane.rt, 8 * kSecond, nullptr), "P3: shutdown");
+      for (noria_future* future : futures) NORIA_OK_CALL(noria_future_drop(future));
+      for (noria_future* future : told) NORIA_OK_CALL(noria_future_drop(future));
+      for (noria_future* future : {sleep, limited, pending.future}) NORIA_OK_CALL(noria_future_drop(future));
+      NORIA_OK_CALL(noria_timer_drop(timer));
+      NORIA_OK_CALL(noria_notify_drop(notify));
+      NORIA_OK_CALL(noria_semaphore_drop(semaphore));
+    }
+    assert_ok(noria_runtime_release(lane.rt), "release");
+    g_empty = false;
+    await_nothing_alive(lane.name);
+  }
 }

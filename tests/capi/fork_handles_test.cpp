@@ -146,6 +146,7 @@ Test(Fork, Every_call_on_inherited_locks_timers_futures_and_buffers_is_refused) 
     Handles handles(lane.rt, waker.cx());
     pid_t child = ::fork();
     if (child == 0) {
+      Watchdog watchdog("the child");
       call_locks(handles, waker.cx());
       call_time(handles, waker.cx());
       call_futures(handles, waker.cx());
