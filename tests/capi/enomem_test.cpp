@@ -144,6 +144,7 @@ Test(NoMemory, Wakes_grants_cancels_and_shutdown_need_none, .init = use_allocato
       g_empty = true;
       NORIA_STATUS(noria_future_poll(pending.future, foreign.cx()), NORIA_PENDING);
       NORIA_OK_CALL(noria_future_cancel(futures[7]));
+      NORIA_STATUS(noria_future_result(futures[7], nullptr, 0), -ECANCELED);
       NORIA_OK_CALL(noria_semaphore_release(semaphore, 50));
       NORIA_STATUS(noria_semaphore_poll_acquire(semaphore, 1, foreign.cx(), &waiter), NORIA_PENDING);
       NORIA_OK_CALL(noria_waiter_drop(&waiter));
