@@ -77,6 +77,30 @@ Test(Copy, Both_ways_at_once_and_half_close_is_passed_on) {
   });
 }
 
+Test(Copy, P8_its_pipes_go_with_its_end) {
+  on_each_runtime([](Lane& lane) {
+    Proxied line(lane);
+    auto descriptors = [] {
+      noria_counts counts{};
+      counts.size = sizeof counts;
+      assert_ok(noria_live_counts(&counts), "counts");
+      return counts.descriptors;
+    };
+    int64_t before = descriptors();
+    noria_copy_options options{};
+    options.size = sizeof options;
+    options.idle_timeout_ns = 3'600'000'000'000;  // its timer goes later than the copy
+    noria_future* copy = line.start(&options);
+    write_all(lane, line.client.a, "there");
+    cr_assert(read_exactly(lane, line.server.b, 5) == "there");
+    cr_assert_gt(descriptors(), before, "no pipe was made: nothing is tested");
+    assert_ok(noria_tcp_shutdown(line.client.a, NORIA_SHUTDOWN_WRITE), "shutdown");
+    assert_ok(noria_tcp_shutdown(line.server.b, NORIA_SHUTDOWN_WRITE), "shutdown");
+    assert_ok(lane.await(copy, nullptr, 0), "result");
+    cr_assert_eq(descriptors(), before);
+  });
+}
+
 Test(Copy, One_way_ends_with_the_stream_and_leaves_the_target_open) {
   on_each_runtime([](Lane& lane) {
     Proxied line(lane);
