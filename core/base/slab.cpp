@@ -18,10 +18,7 @@ static_assert(sizeof(LifeWord) == 8);
 // What a bin starts with: no slot free, none to carve. Nobody writes to it.
 constinit Chunk g_no_chunk{};
 
-bool has_room(Chunk* chunk) noexcept {
-  // ORDER: relaxed, the owner alone writes it.
-  return chunk->free != nullptr || chunk->carved.load(NORIA_RELAXED) < chunk->capacity;
-}
+bool has_room(Chunk* chunk) noexcept { return chunk->free != nullptr || chunk->handed < chunk->capacity; }
 
 void give_back(Chunk* chunk) noexcept {
   std::size_t size = chunk->size;
@@ -39,6 +36,7 @@ void format(Chunk* chunk, SlotKind kind, std::size_t slot_class) noexcept {
   chunk->capacity = static_cast<std::uint32_t>((kChunkSize - sizeof(Chunk)) / chunk->slot_size);
   chunk->free = nullptr;
   chunk->used = 0;
+  chunk->handed = 0;
   // ORDER: relaxed, published by the lock under which the chunk is listed or changed.
   chunk->carved.store(0, NORIA_RELAXED);
 }
@@ -84,22 +82,29 @@ void* Slab::alloc_slow(SlotKind kind, std::size_t slot_class) noexcept {
   return slot;
 }
 
-// Makes the next few slots of a chunk whose free list is empty; they are handed out in order.
+// Lists the next few slots of a chunk whose free list is empty, in the order of their addresses (the processor reads ahead), and
+// makes those that have not been made.
 void Slab::carve(Chunk* chunk) noexcept {
   // ORDER: relaxed, the owner alone writes it.
-  std::uint32_t begin = chunk->carved.load(NORIA_RELAXED);
+  std::uint32_t carved = chunk->carved.load(NORIA_RELAXED);
+  std::uint32_t begin = chunk->handed;
   std::uint32_t end = begin + kCarveBatch < chunk->capacity ? begin + kCarveBatch : chunk->capacity;
   FreeSlot* list = nullptr;
   for (std::uint32_t i = end; i-- > begin;) {
-    void* room = chunk->slot(i);
-    unpoison(room, sizeof(FreeSlot));
-    auto* slot = new (room) FreeSlot{0, list};
-    poison(slot + 1, chunk->slot_size - sizeof(FreeSlot));
+    FreeSlot* slot = chunk->slot(i);
+    if (i < carved) {
+      slot->next = list;
+    } else {
+      unpoison(slot, sizeof(FreeSlot));
+      slot = new (static_cast<void*>(slot)) FreeSlot{0, list};
+      poison(slot + 1, chunk->slot_size - sizeof(FreeSlot));
+    }
     list = slot;
   }
   chunk->free = list;
+  chunk->handed = end;
   // ORDER: release, publishes the life words to the acquire in for_each_live().
-  chunk->carved.store(end, NORIA_RELEASE);
+  if (end > carved) chunk->carved.store(end, NORIA_RELEASE);
 }
 
 // Puts slots that others have freed back into their chunks, a bounded number, so that no single
@@ -166,6 +171,9 @@ void Slab::leave_partial(Chunk* chunk) noexcept {
     lock_.unlock();
     if (!walked) return give_back(chunk);
   }
+  // Handed out by address again: a free list would lead through cold memory in the order of the frees.
+  chunk->free = nullptr;
+  chunk->handed = 0;
   chunk->next = empty_;
   empty_ = chunk;
   ++empty_count_;

@@ -81,15 +81,17 @@ struct Chunk {
   std::uint8_t slot_class;
   Chunk* list_next;  // the slab's list (S1)
 
-  // Second line: the owner's.
+  // Second line: the owner's. `used` and `state` lie in different words: a free stores one and reads both at once, and a load that
+  // is wider than the store before it waits for the store to reach the cache.
   alignas(kCacheLine) FreeSlot* free;
   std::uint32_t used;
-  State state;
-  Chunk* next;  // in the bin's partial list, the slab's empty list, or the list of deferred ends
-  Chunk* prev;  // in the bin's partial list
+  std::uint32_t handed;  // slots given out by address since the chunk was empty; those behind are not in the free list
+  Chunk* next;           // in the bin's partial list, the slab's empty list, or the list of deferred ends
+  Chunk* prev;           // in the bin's partial list
+  Chunk* list_prev;      // the slab's list (S1), no walker reads it
   // Slots that have a life word; walkers look no further. Grows lazily: memory is touched when used.
   Atomic<std::uint32_t> carved;
-  Chunk* list_prev;  // the slab's list (S1), no walker reads it
+  State state;
 
   FreeSlot* slot(std::uint32_t index) noexcept {
     return reinterpret_cast<FreeSlot*>(reinterpret_cast<char*>(this) + first_slot + std::size_t{index} * slot_size);
@@ -119,6 +121,7 @@ class Slab {
     FreeSlot* slot = chunk->free;
     if (NORIA_UNLIKELY(slot == nullptr)) return alloc_slow(kind, slot_class);
     chunk->free = slot->next;
+    __builtin_prefetch(slot->next, 1);  // its link is what the next alloc waits for; null is harmless
     ++chunk->used;
     unpoison(slot, chunk->slot_size);
     return slot;

@@ -122,6 +122,7 @@ std::int32_t Core::spawn_at(task::Home* home, bool counted, const noria_task_vta
   if (out == nullptr) {
     task->word.init(Word::kNotified, 1);
   } else {
+    task->make_joining();
     task->word.init(Word::kNotified | Word::kJoinInterest, 2);
     *out = task;
   }
@@ -150,6 +151,7 @@ std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, tas
   if (out == nullptr) {
     task->word.init(Word::kNotified | Word::kLocal, 1);
   } else {
+    task->make_joining();
     task->word.init(Word::kNotified | Word::kLocal | Word::kJoinInterest, 2);
     *out = task;
   }
@@ -172,6 +174,7 @@ std::int32_t Core::create_task(task::Home* home, bool counted, const noria_task_
   void* room = static_cast<char*>(slot) + offset;
   task::Task* task = task::construct(slot, vtable, room, home, sched::next_task_id());
   task->counted = counted;
+  task->make_joining();
   task->word.init(task::StateWord::kInit | task::StateWord::kJoinInterest, 2);
   *state = room;
   *out = task;

@@ -92,11 +92,14 @@ std::int32_t Core::wait_for_end(std::uint64_t deadline_ns, noria_shutdown_report
     }
     sync::futex_wait(phase_, phase, deadline_ns - now_ns);
   }
+  // What the first shutdown left running may have ended since.
+  bool timed_out = report_.timed_out != 0 && !(wait_for_workers(deadline_ns) && pool_->wait_idle(deadline_ns));
   if (report != nullptr) {
     *report = report_;
     report->size = sizeof *report;
+    report->timed_out = timed_out ? 1 : 0;
   }
-  return report_.timed_out != 0 ? -ETIMEDOUT : NORIA_OK;
+  return timed_out ? -ETIMEDOUT : NORIA_OK;
 }
 
 void Core::take_down(std::uint64_t deadline_ns) {

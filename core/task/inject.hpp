@@ -42,7 +42,7 @@ class Inject {
       // ORDER: relaxed, an old zero is made up for by the look before a park.
       if (from.size.load(NORIA_RELAXED) == 0) continue;
       sync::MutexLock guard(from.lock);
-      while (out.size() < most && !from.queue.empty()) out.push(from.queue.pop());
+      out = from.queue.cut(most);
       // ORDER: relaxed, a stale number of tasks costs a look.
       from.size.store(from.queue.size(), NORIA_RELAXED);
     }

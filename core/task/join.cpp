@@ -30,8 +30,8 @@ JoinFuture::~JoinFuture() { unref(task_); }
 void JoinFuture::begin() {
   {
     sync::MutexLock guard(join_lock(task_));
-    next_ = task_->joiners;
-    task_->joiners = this;
+    next_ = task_->joining().joiners;
+    task_->joining().joiners = this;
     listed_ = true;
   }
   if (task_->word.ask_for_completion()) complete_joiners(task_);
@@ -42,9 +42,9 @@ void complete_joiners(Task* task) {
     JoinFuture* first;
     {
       sync::MutexLock guard(join_lock(task));
-      first = task->joiners;
+      first = task->joining().joiners;
       if (first == nullptr) return;
-      task->joiners = first->next_;
+      task->joining().joiners = first->next_;
       first->listed_ = false;
     }
     if (first->claim()) {
@@ -63,7 +63,7 @@ void JoinFuture::on_cancel(Future* future) {
     sync::MutexLock guard(join_lock(self->task_));
     listed = self->listed_;
     if (listed) {
-      JoinFuture** link = &self->task_->joiners;
+      JoinFuture** link = &self->task_->joining().joiners;
       while (*link != self) link = &(*link)->next_;
       *link = self->next_;
       self->listed_ = false;

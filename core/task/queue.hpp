@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "task/task.hpp"
 
@@ -31,6 +32,25 @@ class Queue {
     if (head_ == nullptr) tail_ = nullptr;
     --size_;
     return task;
+  }
+
+  // Takes the first `most` out, in one walk.
+  Queue cut(std::size_t most) {
+    Queue out;
+    if (most == 0) return out;
+    if (most >= size_) {
+      std::swap(out, *this);
+      return out;
+    }
+    Task* last = head_;
+    for (std::size_t i = 1; i < most; ++i) last = last->next;
+    out.head_ = head_;
+    out.tail_ = last;
+    out.size_ = most;
+    head_ = last->next;
+    last->next = nullptr;
+    size_ -= most;
+    return out;
   }
 
   // Puts all of `other` behind; it is empty then.

@@ -63,7 +63,7 @@ void complete(Task* task, bool state_lives) {
   ToComplete done = task->word.to_complete(keep, kept);
   if (keep && !kept) drop_state(task);  // the handle is gone: nobody will take the output
   if (done.notify) {
-    task->join.complete();
+    task->joining().cell.complete();
     complete_joiners(task);
     unref(task);
   } else if (done.free) {
@@ -125,6 +125,7 @@ Task* construct(void* slot, const noria_task_vtable* vtable, void* state, Home* 
 void free_task(Task* task) {
   live_add(Live::kTasks, -1);
   Home* counter = NORIA_UNLIKELY(task->counted) ? task->home : nullptr;
+  if (task->joinable) task->joining().~Joining();
   task->~Task();
   if (counter != nullptr) counter->forget();  // first: with the slot may go the core, and the home with it
   Slab::free(task);
@@ -209,7 +210,7 @@ void unref(Task* task) {
 std::int32_t poll_join(Task* task, const noria_cx* cx, noria_join_result* out) {
   if ((task->word.load() & StateWord::kComplete) == 0) {
     // The cell first, then the flag: completion that sees the flag finds the waker.
-    if (task->join.set(*cx->waker) && !task->word.ask_for_completion()) return NORIA_PENDING;
+    if (task->joining().cell.set(*cx->waker) && !task->word.ask_for_completion()) return NORIA_PENDING;
   }
   if (out != nullptr) *out = outcome_of(task);
   return NORIA_READY;

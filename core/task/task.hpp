@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "base/platform.hpp"
 #include "noria/task.h"
@@ -16,6 +17,13 @@
 namespace noria::task {
 
 class JoinFuture;
+
+// How a task is joined.
+struct Joining {
+  WakerCell cell;                 // poll_join's waker
+  JoinFuture* joiners = nullptr;  // guarded by the join lock
+  std::uint64_t trailer = 0;      // reserved for what observers want
+};
 
 // The first line is all that spawning, waking and polling touch.
 struct alignas(kCacheLine) Task {
@@ -28,13 +36,16 @@ struct alignas(kCacheLine) Task {
   const char* name = nullptr;       // immutable once started
   std::int32_t error = 0;           // running thread, then whoever sees COMPLETE
   std::uint8_t outcome = NORIA_JOIN_DONE;
-  std::uint8_t priority = 0;
-  bool local = false;    // immutable: poll and drop on the home's thread only
-  bool counted = false;  // immutable: the home counts it and is told when it is freed (a strand)
+  bool joinable = false;  // immutable: the second line is there
+  bool local = false;     // immutable: poll and drop on the home's thread only
+  bool counted = false;   // immutable: the home counts it and is told when it is freed (a strand)
 
-  WakerCell join;                 // poll_join's waker
-  JoinFuture* joiners = nullptr;  // guarded by the join lock
-  std::uint64_t trailer = 0;      // reserved for what observers want
+  // The second line is made for a task that has a handle; nobody can join any other.
+  Joining& joining() { return *std::launder(reinterpret_cast<Joining*>(second_line_)); }
+  void make_joining() {
+    joinable = true;
+    new (static_cast<void*>(second_line_)) Joining;
+  }
 
   static constexpr std::size_t kHeader = 112;
 
@@ -44,9 +55,12 @@ struct alignas(kCacheLine) Task {
   }
   const char* vtable_name() const { return vtable->size >= sizeof(noria_task_vtable) ? vtable->name : nullptr; }
   bool has_take() const { return vtable->take != nullptr; }
+
+ private:
+  alignas(kCacheLine) std::byte second_line_[sizeof(Joining)];
 };
-static_assert(offsetof(Task, join) == kCacheLine, "the header is one cache line");
-static_assert(offsetof(Task, trailer) + 8 == Task::kHeader, "the state begins right behind the header");
+static_assert(sizeof(Task) == 2 * kCacheLine && kCacheLine + sizeof(Joining) == Task::kHeader,
+              "the header is one cache line, and the state begins right behind the second part");
 
 extern const noria_waker_vtable kTaskWaker;
 
