@@ -12,6 +12,7 @@ JobFuture::JobFuture(Core* core, std::int32_t (*user_run)(void* arg), void (*use
     : Future(&kOps, core), run_(user_run), discard_(user_discard), arg_(arg) {
   run = on_run;
   discard = on_discard;
+  name = kOps.name;
 }
 
 std::int32_t JobFuture::spawn(Core& core, std::int32_t (*user_run)(void* arg), void (*user_discard)(void* arg),
@@ -48,25 +49,20 @@ void JobFuture::on_run(blocking::Job* job) {
   } catch (...) {
     status = -NORIA_ETHROWN;
   }
-  self->let_clock_go();
   if (self->claim()) {
     self->answer_ = answer;
-    self->finish(status);
-  } else {
-    self->release();
+    self->publish(status);
   }
+  self->let_clock_go();  // now that it has ended: a time-out over it must not see time jump before
+  self->release();
 }
 
 void JobFuture::on_discard(blocking::Job* job) {
   auto* self = static_cast<JobFuture*>(job);
-  self->give_up_arg();
-  if (self->claim()) return self->finish(-ECANCELED);
+  call_foreign(self->discard_, self->arg_);
+  if (self->claim()) self->publish(-ECANCELED);
+  self->let_clock_go();
   self->release();
-}
-
-void JobFuture::give_up_arg() {
-  let_clock_go();
-  call_foreign(discard_, arg_);
 }
 
 void JobFuture::let_clock_go() {
@@ -76,7 +72,8 @@ void JobFuture::let_clock_go() {
 // After submit() has returned, by the one who cancelled it.
 void JobFuture::withdraw() {
   if (!core()->pool().cancel(*this)) return;
-  give_up_arg();
+  call_foreign(discard_, arg_);
+  let_clock_go();
   release();
 }
 

@@ -30,7 +30,6 @@ class JobFuture final : public task::Future, private blocking::Job {
   enum Stage : std::uint32_t { kSubmitting, kSubmitted, kUnwanted };
 
   void withdraw();
-  void give_up_arg();
   void let_clock_go();
 
   static void on_run(blocking::Job* job);
