@@ -51,8 +51,10 @@ extern thread_local constinit Context t_context __attribute__((tls_model("initia
   return true;
 }
 
+// Gives back what the answer PENDING did not use. Never more than there was at first: a call that began in another poll,
+// or outside of one, may end in this.
 inline void budget_restore(Context& context) {
-  if (context.budgeted) ++context.budget;
+  if (context.budgeted && context.budget < kBudget) ++context.budget;
 }
 
 // budget_take for a poll form: arranges the wake itself.
