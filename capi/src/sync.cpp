@@ -171,6 +171,13 @@ std::int32_t noria_oneshot_poll_closed(noria_oneshot_sender* sender, const noria
   return usable(cx) ? of(sender)->poll_closed(cx) : -EINVAL;
 }
 
+std::int32_t noria_oneshot_closed(noria_oneshot_sender* sender, noria_future** out) {
+  if (sender == nullptr || out == nullptr) return -EINVAL;
+  if (std::int32_t error = check_open(of(sender)->core()); error != NORIA_OK) return error;
+  task::Future* future = nullptr;
+  return give_future(of(sender)->closed(&future), future, out);
+}
+
 std::int32_t noria_oneshot_sender_drop(noria_oneshot_sender* sender) {
   if (std::int32_t error = check(sender); error != NORIA_OK) return error;
   of(sender)->drop_sender();

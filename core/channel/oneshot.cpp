@@ -3,9 +3,11 @@
 #include <cerrno>
 
 #include "base/foreign.hpp"
-#include "channel/oneshot_receive.hpp"
+#include "channel/oneshot_wait.hpp"
 
 namespace noria::channel {
+
+char Oneshot::kTaken;
 
 std::int32_t Oneshot::send(void* value) {
   value_ = value;  // not seen by anyone unless VALUE follows
@@ -41,16 +43,18 @@ bool Oneshot::end_side(std::uint64_t flags, std::uint64_t unless, bool unref, bo
   }
   noria_waker rx = rx_waker_, tx = tx_waker_;
   if (unref) this->unref();
-  // The other side's waker is told. Our own is not needed any more, but for a receive future, which ends by it.
-  if ((word & kRxWaker) != 0) {
-    if (sender || rx.vtable == &OneshotReceive::kWaker) {
-      rx.vtable->wake(&rx);
-    } else {
-      rx.vtable->drop(&rx);
-    }
-  }
-  if ((word & kTxWaker) != 0) sender ? tx.vtable->drop(&tx) : tx.vtable->wake(&tx);
+  // The other side's waker is told. Our own is not needed any more, but for that of a future, which ends by it.
+  if ((word & kRxWaker) != 0) tell(rx, sender);
+  if ((word & kTxWaker) != 0) tell(tx, !sender);
   return true;
+}
+
+void Oneshot::tell(noria_waker& waker, bool wanted) {
+  if (wanted || waker.vtable == &OneshotWait::kWaker) {
+    waker.vtable->wake(&waker);
+  } else {
+    waker.vtable->drop(&waker);
+  }
 }
 
 bool Oneshot::leave(const noria_waker& waker, noria_waker& slot, std::uint64_t flag, std::uint64_t over) {
@@ -75,6 +79,7 @@ bool Oneshot::leave(const noria_waker& waker, noria_waker& slot, std::uint64_t f
 }
 
 std::int32_t Oneshot::poll_closed(const noria_cx* cx) {
+  if (held(tx_holder_)) return -EBUSY;
   if (!task::budget_poll(cx)) return NORIA_PENDING;
   if (!leave(*cx->waker, tx_waker_, kTxWaker, kRxClosed)) return NORIA_READY;
   task::budget_restore(task::t_context);
@@ -82,18 +87,19 @@ std::int32_t Oneshot::poll_closed(const noria_cx* cx) {
 }
 
 std::int32_t Oneshot::try_receive(void** value) {
-  if (taken_) return -NORIA_ECONSUMED;
+  if (held(rx_holder_)) return -EBUSY;
   // ORDER: acquire, pairs with send: who sees VALUE sees the value.
   std::uint64_t word = life_.word().load(NORIA_ACQUIRE);
+  if (taken(word)) return -NORIA_ECONSUMED;
   if ((word & kValue) != 0) {
-    taken_ = true;
-    *value = value_;
+    *value = take_value();
     return NORIA_OK;
   }
   return (word & (kTxGone | kRxClosed)) != 0 ? -NORIA_ECLOSED : -EAGAIN;
 }
 
 std::int32_t Oneshot::poll_receive(const noria_cx* cx, void** value) {
+  if (held(rx_holder_)) return -EBUSY;
   if (!task::budget_poll(cx)) return NORIA_PENDING;
   std::int32_t result = try_receive(value);
   if (result != -EAGAIN) return result;
@@ -109,7 +115,7 @@ void Oneshot::unref() {
 }
 
 void Oneshot::end(std::uint64_t word) {
-  bool discard = (word & kValue) != 0 && !taken_;
+  bool discard = (word & kValue) != 0 && !taken(word);
   void (*callback)(void*) = discard_;
   void* value = value_;
   this->~Oneshot();

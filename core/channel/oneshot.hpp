@@ -1,6 +1,6 @@
 // oneshot.hpp: one pointer from a sender to a receiver, through one state word and without a lock.
 //
-// The word holds flags below and references above kRefShift (sender, receiver, receive futures: one each).
+// The word holds flags below and references above kRefShift (sender, receiver, futures of either: one each).
 //
 //   VALUE      the value was sent                                set by the sender
 //   TX_GONE    the sender is gone                                set by the sender
@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/atomic.hpp"
 #include "base/slab.hpp"
@@ -31,6 +32,8 @@
 #include "runtime/core.hpp"
 
 namespace noria::channel {
+
+class OneshotWait;
 
 class Oneshot {
  public:
@@ -47,9 +50,12 @@ class Oneshot {
   // NORIA_OK, or -NORIA_ECLOSED and the value stays the caller's. Ends the sender either way.
   [[nodiscard]] std::int32_t send(void* value);
   void drop_sender();
+  // -EBUSY: a future of closed() has the side, until it is given back or has ended otherwise than as OK.
   [[nodiscard]] std::int32_t poll_closed(const noria_cx* cx);
+  [[nodiscard]] std::int32_t closed(task::Future** out);  // the future: -ECANCELED if the sender goes first
 
   // --- the receiver
+  // -EBUSY: a future of receive() has the side, until its result is taken, or it is given back or has failed.
   [[nodiscard]] std::int32_t try_receive(void** value);  // -EAGAIN: not yet
   [[nodiscard]] std::int32_t poll_receive(const noria_cx* cx, void** value);
   [[nodiscard]] std::int32_t receive(task::Future** out);
@@ -57,7 +63,9 @@ class Oneshot {
   void drop_receiver();
 
  private:
-  friend class OneshotReceive;
+  friend class OneshotWait;
+
+  static char kTaken;  // its address is no value of a user
 
   static constexpr std::uint64_t kValue = 1;
   static constexpr std::uint64_t kTxGone = 2;
@@ -69,6 +77,14 @@ class Oneshot {
   static constexpr std::uint64_t kRef = std::uint64_t{1} << kRefShift;
 
   ~Oneshot() = default;
+  static bool held(const Atomic<OneshotWait*>& holder) {
+    // ORDER: acquire, pairs with OneshotWait::let_go: the side sees what the owner of the future did with the value.
+    return holder.load(NORIA_ACQUIRE) != nullptr;
+  }
+  // The value was passed on. `word` is the life word.
+  bool taken(std::uint64_t word) const { return (word & kValue) != 0 && value_ == &kTaken; }
+  // With VALUE set, and by who has the receiver's side.
+  void* take_value() { return std::exchange(value_, &kTaken); }
   // Leaves a clone of `waker` in its slot. False: one of `over` is set, so there is nothing to wait for.
   [[nodiscard]] bool leave(const noria_waker& waker, noria_waker& slot, std::uint64_t flag, std::uint64_t over);
   // Sets `flags`, takes both wakers, gives a reference back if `unref`. False, with nothing done: one of `unless` is set.
@@ -77,17 +93,19 @@ class Oneshot {
     // ORDER: relaxed, who has a reference may make another.
     life_.word().fetch_add(kRef, NORIA_RELAXED);
   }
+  static void tell(noria_waker& waker, bool wanted);
   void unref();
   void end(std::uint64_t word);
 
   // The first line is all that sending and receiving touch.
-  LifeWord life_;                 // the word
-  void* value_ = nullptr;         // the sender until VALUE, then the receiver
-  void (*discard_)(void* value);  // immutable
-  runtime::Core* core_;           // immutable
-  noria_waker rx_waker_{};        // O1
-  bool taken_ = false;            // receiver only: the value was passed on
-  noria_waker tx_waker_{};        // O1
+  LifeWord life_;                            // the word
+  void* value_ = nullptr;                    // the sender until VALUE, then the receiver; &kTaken once it was passed on
+  void (*discard_)(void* value);             // immutable
+  runtime::Core* core_;                      // immutable
+  noria_waker rx_waker_{};                   // O1
+  Atomic<OneshotWait*> rx_holder_{nullptr};  // see oneshot_wait.hpp
+  noria_waker tx_waker_{};                   // O1
+  Atomic<OneshotWait*> tx_holder_{nullptr};  // as rx_holder_
 };
 
 }  // namespace noria::channel

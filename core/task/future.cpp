@@ -38,6 +38,7 @@ void Future::drop() {
     cell_.clear();  // who drops it does not want to be told of its end
     cancel();
   }
+  if (ops_->dropped != nullptr) ops_->dropped(this);
   release();
 }
 

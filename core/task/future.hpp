@@ -44,6 +44,8 @@ struct FutureOps {
   const char* name;  // "sleep", "tcp read": for reports
   // The end was told without a typed result: none was wanted, or there is none. May be null.
   void (*told)(Future*) = nullptr;
+  // The owner gives it back and does nothing more with it; others may still have references. May be null.
+  void (*dropped)(Future*) = nullptr;
 };
 
 class Future {
@@ -61,6 +63,7 @@ class Future {
   // --- the owner
   [[nodiscard]] std::int32_t poll(const noria_cx* cx);
   [[nodiscard]] std::int32_t on_ready(const noria_waker& waker);
+  void forget_waker() { cell_.clear(); }  // who was to be told by it waits no more
   [[nodiscard]] std::int32_t take_result(void* out, std::size_t size);
   void drop();
   bool ready() const { return cell_.done(); }

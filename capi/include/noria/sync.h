@@ -82,8 +82,13 @@ NORIA_API int32_t noria_oneshot_new(noria_runtime *rt, void (*discard)(void *val
 NORIA_API int32_t noria_oneshot_send(noria_oneshot_sender *sender, void *value);
 
 /* READY once the receiver is gone or closed.
- * Threads: one at a time.  Owner: nothing passes.  Errors: the common ones. */
+ * Threads: one at a time.  Owner: nothing passes.  Errors: -EBUSY while a future of noria_oneshot_closed waits. */
 NORIA_API int32_t noria_oneshot_poll_closed(noria_oneshot_sender *sender, const noria_cx *cx);
+
+/* A future of the same; no result. It ends with -ECANCELED when the sender sends or goes first. One at a time.
+ * Threads: one at a time.  Owner: `*out` is the caller's; the sender stays the caller's.
+ * Errors: -EBUSY until the future before it has failed, its result was asked for, or it was dropped. */
+NORIA_API int32_t noria_oneshot_closed(noria_oneshot_sender *sender, noria_future **out);
 
 /* Gives the sender back without sending; the receiver gets -NORIA_ECLOSED.
  * Threads: any.  Owner: takes the sender.  Errors: -EINVAL. */
@@ -91,15 +96,17 @@ NORIA_API int32_t noria_oneshot_sender_drop(noria_oneshot_sender *sender);
 
 /* READY with the value.
  * Threads: one at a time.  Owner: the value passes.  Errors: -NORIA_ECLOSED if the sender went without sending,
- * -NORIA_ECONSUMED after the value was taken. */
+ * -NORIA_ECONSUMED after the value was taken, -EBUSY as noria_oneshot_receive. */
 NORIA_API int32_t noria_oneshot_poll_receive(noria_oneshot_receiver *receiver, const noria_cx *cx, void **value);
 
 /* A future of the value; its result is a void*. A value that a dropped future had not passed on is kept.
- * Threads: one at a time.  Owner: `*out` is the caller's; the receiver stays the caller's.  Errors: in the result as above. */
+ * Until its result was asked for, or it has failed or was dropped, the value is meant for it: one at a time.
+ * Threads: one at a time.  Owner: `*out` is the caller's; the receiver stays the caller's.
+ * Errors: -EBUSY while the value is meant for another future; in the result as above. */
 NORIA_API int32_t noria_oneshot_receive(noria_oneshot_receiver *receiver, noria_future **out);
 
 /* The value if it is there.
- * Threads: one at a time.  Owner: the value passes.  Errors: -EAGAIN, as noria_oneshot_poll_receive. */
+ * Threads: one at a time.  Owner: the value passes.  Errors: -EAGAIN, and as noria_oneshot_poll_receive. */
 NORIA_API int32_t noria_oneshot_try_receive(noria_oneshot_receiver *receiver, void **value);
 
 /* Refuses values from now on; one that was sent can still be received.
