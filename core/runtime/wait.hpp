@@ -7,8 +7,8 @@
 
 namespace noria::runtime {
 
-// By the future's owner. NORIA_READY, -ETIMEDOUT after `timeout_ns` of real time, -NORIA_ENESTED on a worker or on a thread
-// that drives a runtime.
+// By the future's owner. NORIA_READY, -ETIMEDOUT after `timeout_ns` of real time, -ENOMEM, -NORIA_ENESTED on a worker or on
+// a thread that drives a runtime.
 [[nodiscard]] std::int32_t wait(task::Future& future, std::uint64_t timeout_ns);
 
 }  // namespace noria::runtime
