@@ -77,12 +77,14 @@ void Interval::arm() {
 
 std::int32_t Interval::poll_tick(const noria_cx* cx, std::uint64_t* instant_ns) {
   if (!task::budget_poll(cx)) return NORIA_PENDING;
+  std::int32_t result;
   do {
     if (take_due(*instant_ns)) return NORIA_READY;
     arm();
-  } while (timer_->ready_or_leave(cx));
-  task::budget_restore(task::t_context);
-  return NORIA_PENDING;
+    result = timer_->ready_or_leave(cx);
+  } while (result == NORIA_READY);
+  if (result == NORIA_PENDING) task::budget_restore(task::t_context);
+  return result;
 }
 
 std::int32_t Interval::tick(task::Future** out) {

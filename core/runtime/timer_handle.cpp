@@ -46,22 +46,25 @@ bool TimerHandle::passed() {
 
 std::int32_t TimerHandle::poll(const noria_cx* cx) {
   if (!task::budget_poll(cx)) return NORIA_PENDING;
-  if (ready_or_leave(cx)) return NORIA_READY;
-  task::budget_restore(task::t_context);
-  return NORIA_PENDING;
+  std::int32_t result = ready_or_leave(cx);
+  if (result == NORIA_PENDING) task::budget_restore(task::t_context);
+  return result;
 }
 
-bool TimerHandle::ready_or_leave(const noria_cx* cx) {
+std::int32_t TimerHandle::ready_or_leave(const noria_cx* cx) {
   {
     sync::MutexLock guard(lock_);
-    if (passed()) return true;
-    if (waker_.wakes_same(*cx->waker)) return false;
+    if (passed()) return NORIA_READY;
+    if (waker_.wakes_same(*cx->waker)) return NORIA_PENDING;
   }
   task::Waker waker(*cx->waker);  // foreign code: not under the lock; the old one is dropped after it, too
   sync::MutexLock guard(lock_);
-  if (passed()) return true;
+  if (passed()) return NORIA_READY;
+  // In the wheel even if unarmed: whoever waits is told of a shutdown by on_released.
+  if (!in_wheel_) arm();
+  if (core_->closed()) return -NORIA_ESHUTDOWN;  // on_released may have been here before us
   std::swap(waker_, waker);
-  return false;
+  return NORIA_PENDING;
 }
 
 std::int32_t TimerHandle::wait(task::Future** out) {
@@ -160,7 +163,24 @@ void TimerHandle::on_fire(timer::Timer* timer) noexcept {
   finish(waits, NORIA_OK);
 }
 
-void TimerHandle::on_released(timer::Timer* timer) noexcept { static_cast<TimerHandle&>(*timer).release(); }
+void TimerHandle::on_released(timer::Timer* timer) noexcept {
+  auto* self = static_cast<TimerHandle*>(timer);
+  if (self->core_->closed()) self->end_waiting();
+  self->release();
+}
+
+// The runtime ends: the wheel may be cleared, and nobody else would wake whoever waits.
+void TimerHandle::end_waiting() {
+  TimerWait* waits;
+  task::Waker waker;
+  {
+    sync::MutexLock guard(lock_);
+    waits = take_waits();
+    waker = std::move(waker_);
+  }
+  waker.wake();
+  finish(waits, -ECANCELED);
+}
 
 const task::FutureOps TimerWait::kOps = {on_cancel, nullptr, on_destroy, 0, false, "timer wait"};
 

@@ -11,7 +11,8 @@
 // Threads:    any; lock_ serialises them. fire and released by whoever runs the wheel.
 // Invariants: H1 in_wheel_ is set from arming until fire() has begun; only who finds it clear arms. H2 a wait future is in
 //             waits_ exactly while listed_; whoever takes it out of the list gives the operation's reference back.
-//             H3 wakers and futures are told after lock_ is free.
+//             H3 wakers and futures are told after lock_ is free. H4 while a waker is left the timer is in the wheel, so that
+//             a shutdown, which clears the wheel, reaches it.
 // Lifetime:   counted: the handle, each wait future, and the wheel from arming to released().
 #pragma once
 
@@ -68,8 +69,8 @@ class TimerHandle final : public Counted<TimerHandle>, private timer::Timer {
   [[nodiscard]] std::int32_t wait(task::Future** out);
   std::uint64_t deadline_ns() const;  // kNever: not armed
 
-  // Ready if `cx` need not wait; else leaves its waker. As poll without its budget.
-  [[nodiscard]] bool ready_or_leave(const noria_cx* cx);
+  // As poll without its budget: READY, PENDING with the waker left, -NORIA_ESHUTDOWN.
+  [[nodiscard]] std::int32_t ready_or_leave(const noria_cx* cx);
   // A future that was just made enters the list, or ends at once.
   void begin(TimerWait& wait);
   // The handle goes: disarms, ends what waits, gives the reference back.
@@ -86,6 +87,7 @@ class TimerHandle final : public Counted<TimerHandle>, private timer::Timer {
   void arm() NORIA_REQUIRES(lock_);
   bool passed() NORIA_REQUIRES(lock_);
   TimerWait* take_waits() NORIA_REQUIRES(lock_);
+  void end_waiting();
   void unlist(TimerWait& wait) NORIA_REQUIRES(lock_);
   static void finish(TimerWait* taken, std::int32_t status);
 

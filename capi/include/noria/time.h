@@ -38,8 +38,8 @@ NORIA_API int32_t noria_timer_reset(noria_timer *timer, uint64_t deadline_ns);
 NORIA_API int32_t noria_timer_cancel(noria_timer *timer);
 
 /* READY once the armed deadline has passed (and until the next reset), else PENDING with the waker left.
- * A timer that is not armed is PENDING.
- * Threads: one at a time.  Owner: nothing passes.  Errors: the common ones. */
+ * A timer that is not armed is PENDING. A shutdown wakes the waker.
+ * Threads: one at a time.  Owner: nothing passes.  Errors: -NORIA_ESHUTDOWN unless it has fired. */
 NORIA_API int32_t noria_timer_poll(noria_timer *timer, const noria_cx *cx);
 
 /* A future for the deadline as it is armed now (a later reset moves it); cancelled with the timer.
@@ -67,8 +67,8 @@ enum noria_missed {
 NORIA_API int32_t noria_interval_new(noria_runtime *rt, uint64_t first_ns, uint64_t period_ns, uint32_t missed,
                                      noria_interval **out);
 
-/* READY at a tick; `*instant_ns` is the instant it was due.
- * Threads: one at a time.  Owner: nothing passes.  Errors: the common ones. */
+/* READY at a tick; `*instant_ns` is the instant it was due. A shutdown wakes the waker.
+ * Threads: one at a time.  Owner: nothing passes.  Errors: -NORIA_ESHUTDOWN. */
 NORIA_API int32_t noria_interval_poll_tick(noria_interval *interval, const noria_cx *cx, uint64_t *instant_ns);
 
 /* A future of the next tick; its result is a uint64_t, the instant it was due. One at a time.
