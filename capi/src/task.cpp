@@ -96,6 +96,7 @@ int32_t noria_task_poll_join(noria_task* handle, const noria_cx* cx, noria_join_
 }
 
 int32_t noria_task_take(noria_task* handle, void* out) {
+  if (out == nullptr) return -EINVAL;
   if (int32_t error = check_started(handle); error != NORIA_OK) return error;
   return task::take(from_c(handle), out);
 }

@@ -277,6 +277,7 @@ Test(TaskAbi, Take_moves_the_output_once) {
     int out = 0;
     noria_task* task = spawn_raw(lane.rt, &kWithTake, &state);
     NORIA_STATUS(noria_task_take(task, &out), -EAGAIN);
+    NORIA_STATUS(noria_task_take(task, nullptr), -EINVAL);
     lane.until([&] { return state.polls == 1; }, "the first poll");
     state.answer = NORIA_READY;
     state.kept.wake();

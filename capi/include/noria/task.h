@@ -87,7 +87,7 @@ NORIA_API int32_t noria_task_poll_join(noria_task *task, const noria_cx *cx, nor
 /* Moves the output of a task that is DONE into `out` through the vtable's `take`, then drops the state.
  * Threads: any, one at a time.  Owner: the output passes.
  * Callback: `take` and `drop` on this thread.
- * Errors: -EAGAIN if it is not complete, -NORIA_ECONSUMED the second time, -EINVAL without `take`,
+ * Errors: -EAGAIN if it is not complete, -NORIA_ECONSUMED the second time, -EINVAL without `take` or `out`,
  * -ECANCELED if it was aborted, the task's own error if it failed, -NORIA_EWRONGTHREAD for a local task elsewhere than on
  * its thread. */
 NORIA_API int32_t noria_task_take(noria_task *task, void *out);
