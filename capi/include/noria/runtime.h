@@ -105,7 +105,7 @@ typedef struct noria_metrics {
   uint64_t pool_threads;
   uint64_t pool_idle;
   uint64_t pool_queue;
-  uint64_t timers;  /* armed */
+  uint64_t timers;  /* in the wheels: armed, and cancelled noria_timers that were not dropped */
   uint64_t sources; /* registered */
   uint64_t polls;   /* the rest: sums over the workers */
   uint64_t steals;
@@ -129,20 +129,24 @@ NORIA_API int32_t noria_runtime_retain(noria_runtime *rt);
 
 /* One reference less. The last one shuts down with time-out 0, as noria_runtime_free does; from inside the
  * runtime (a task, a job, a callback) it starts that and lets a reaper finish.
- * Threads: any.  Owner: takes a reference.  Errors: -EINVAL. */
+ * Threads: any.  Owner: takes a reference (on an error not).
+ * Errors: -NORIA_EWRONGTHREAD for the last reference of a current-thread runtime that noria_runtime_shutdown would
+ * refuse here. */
 NORIA_API int32_t noria_runtime_release(noria_runtime *rt);
 
-/* noria_runtime_shutdown with time-out 0, then noria_runtime_release.
- * Threads: any.  Owner: takes a reference.  Errors: -EINVAL. */
+/* noria_runtime_shutdown with time-out 0, then noria_runtime_release. What is left running keeps its own reference.
+ * Threads: any.  Owner: takes a reference (on an error not).
+ * Errors: -NORIA_EWRONGTHREAD where noria_runtime_shutdown answers it. */
 NORIA_API int32_t noria_runtime_free(noria_runtime *rt);
 
 /* Ends the runtime: no new work; every task is dropped, every pending future cancelled, jobs that have not
  * begun are dropped; polls and jobs that run are waited for up to `timeout_ns`, then named in `report` (which
- * may be NULL) and left to end by themselves. From a worker, job or callback of this runtime it starts the end
+ * may be NULL) and left to end by themselves. They have 50 ms at least, also where the time-out is less. From a worker, job or callback of this runtime it starts the end
  * and answers NORIA_PENDING; a reaper finishes. A second call waits and reports alike. A current-thread runtime is
  * ended by the thread that owns it (or by anyone while no thread drives it; local tasks only by the owner).
  * Threads: any.  Owner: references stay as they are.
- * Errors: -ETIMEDOUT when something was left running, -NORIA_EWRONGTHREAD. */
+ * Errors: -ETIMEDOUT when something was left running; -NORIA_EWRONGTHREAD, and nothing was done, while another thread
+ * drives a current-thread runtime or has local tasks in it. */
 NORIA_API int32_t noria_runtime_shutdown(noria_runtime *rt, uint64_t timeout_ns, noria_shutdown_report *report);
 
 /* Makes `rt` the thread's current runtime, for calls that are given NULL. Nests.
@@ -151,7 +155,8 @@ NORIA_API int32_t noria_runtime_enter(noria_runtime *rt);
 
 /* Undoes the last noria_runtime_enter of this thread.
  * Threads: the one that entered.  Owner: gives the reference of enter back.
- * Errors: -NORIA_EBADSTATE if `rt` is not the one that was entered last. */
+ * Errors: -NORIA_EBADSTATE if `rt` is not the one that was entered last; -NORIA_EWRONGTHREAD as noria_runtime_release,
+ * for the last reference: it was left, and the reference is the caller's now. */
 NORIA_API int32_t noria_runtime_leave(noria_runtime *rt);
 
 /* Polls a state on this thread until it is done, while the runtime runs; on a current-thread runtime this
