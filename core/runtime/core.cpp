@@ -8,7 +8,6 @@
 #include "blocking/pool.hpp"
 #include "reactor/reactor.hpp"
 #include "runtime/driver.hpp"
-#include "runtime/fork.hpp"
 #include "runtime/thread_waker.hpp"
 #include "sched/scheduler.hpp"
 #include "timer/wheel.hpp"

@@ -19,6 +19,7 @@
 #include "base/live.hpp"
 #include "base/slab.hpp"
 #include "noria/noria.h"
+#include "runtime/fork.hpp"
 #include "runtime/options.hpp"
 #include "sync/mutex.hpp"
 #include "task/context.hpp"
@@ -130,7 +131,6 @@ class Core {
   }
   // This process is a child that inherited the runtime through fork.
   bool forked() const { return fork_generation_ != fork_generation(); }
-  static std::uint64_t fork_generation();
 
   std::uint64_t live_tasks();
   std::uint64_t armed_timers() const;

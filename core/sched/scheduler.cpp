@@ -11,17 +11,14 @@ using task::t_context;
 
 namespace {
 constinit Atomic<std::uint32_t> g_threads{0};
-constinit thread_local std::uint32_t t_number = 0;  // of this thread, from 1 on; 0: it has none yet
-constinit thread_local std::uint64_t t_tasks = 0;   // made by this thread
-}  // namespace
-
-std::uint32_t thread_number() {
-  // ORDER: relaxed, a number that is different, nothing more.
-  if (NORIA_UNLIKELY(t_number == 0)) t_number = g_threads.fetch_add(1, NORIA_RELAXED) + 1;
-  return t_number;
 }
 
-std::uint64_t next_task_id() { return (std::uint64_t{thread_number()} << 40) + ++t_tasks; }
+constinit thread_local ThreadIds t_ids;
+
+void ThreadIds::number_thread() {
+  // ORDER: relaxed, a number that is different, nothing more.
+  number = g_threads.fetch_add(1, NORIA_RELAXED) + 1;
+}
 
 Scheduler::Scheduler(runtime::Core* of, task::Driver& driver, const Config& config, const Vector<Slab*>& slabs)
     : Home(of), driver_(driver), config_(config), inject_(config.workers), idle_(config.workers) {

@@ -108,10 +108,22 @@ class Scheduler final : public task::Home, public Allocated {
   Atomic<bool> stopping_{false};
 };
 
-// A number that differs between threads: spreads them over shards.
-std::uint32_t thread_number();
+// What a thread numbers by itself, so that spawners share nothing.
+struct ThreadIds {
+  std::uint32_t number = 0;  // of this thread, from 1 on; 0: it has none yet
+  std::uint64_t tasks = 0;   // made by this thread
 
-// Unique in the process, never zero; counted by each thread for itself, so that spawners share nothing.
-std::uint64_t next_task_id();
+  void number_thread();
+};
+extern thread_local constinit ThreadIds t_ids __attribute__((tls_model("initial-exec")));
+
+// A number that differs between threads: spreads them over shards.
+inline std::uint32_t thread_number() {
+  if (NORIA_UNLIKELY(t_ids.number == 0)) t_ids.number_thread();
+  return t_ids.number;
+}
+
+// Unique in the process, never zero.
+inline std::uint64_t next_task_id() { return (std::uint64_t{thread_number()} << 40) + ++t_ids.tasks; }
 
 }  // namespace noria::sched

@@ -112,16 +112,6 @@ class PollScope {
 
 const noria_waker_vtable kTaskWaker = {waker_clone, waker_wake, waker_wake_by_ref, waker_drop};
 
-Task* construct(void* slot, const noria_task_vtable* vtable, void* state, Home* home, std::uint64_t id) {
-  auto* task = new (slot) Task;
-  task->vtable = vtable;
-  task->state = state;
-  task->home = home;
-  task->id = id;
-  live_add(Live::kTasks, 1);
-  return task;
-}
-
 void free_task(Task* task) {
   live_add(Live::kTasks, -1);
   Home* counter = NORIA_UNLIKELY(task->counted) ? task->home : nullptr;

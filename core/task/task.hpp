@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <new>
 
+#include "base/live.hpp"
 #include "base/platform.hpp"
 #include "noria/task.h"
 #include "task/home.hpp"
@@ -68,7 +69,15 @@ extern const noria_waker_vtable kTaskWaker;
 inline noria_waker borrowed_waker(Task* task) { return {&kTaskWaker, task, nullptr}; }
 
 // Fills a raw slot (at least kHeader bytes) with a task. `bits` and `refs` as in StateWord::init.
-Task* construct(void* slot, const noria_task_vtable* vtable, void* state, Home* home, std::uint64_t id);
+inline Task* construct(void* slot, const noria_task_vtable* vtable, void* state, Home* home, std::uint64_t id) {
+  auto* task = new (slot) Task;
+  task->vtable = vtable;
+  task->state = state;
+  task->home = home;
+  task->id = id;
+  live_add(Live::kTasks, 1);
+  return task;
+}
 
 // Polls or drops a task that was just taken from a queue (it is NOTIFIED), and puts it back, frees it or tells
 // its joiners as the outcome demands. Runs foreign code; no lock may be held.
