@@ -112,6 +112,7 @@ Op* OpQueue::begin_attempt(int turn, std::int32_t& status, bool& defers) {
   head_->state = Op::State::kAttempt;
   if (head_->cancelled) status = -ECANCELED;
   enter(kPump);
+  ending_ = head_;
   return head_;
 }
 
@@ -138,12 +139,12 @@ void OpQueue::pump() {
     {
       SpinScope scope(lock_);
       over = settle(op, status);
-      if (status == NORIA_PENDING) opened = leave(kPump);  // here: with `over` others may pump from now on
+      if (status == NORIA_PENDING) opened = leave_as(op);  // here: with `over` others may pump from now on
     }
     if (status != NORIA_PENDING) {
       op->finish_if_claimed(status);  // a dropped one gives its bytes back in here
       SpinScope scope(lock_);
-      opened = leave(kPump);
+      opened = leave_as(op);
     }
     opened.wake();
   }
@@ -165,6 +166,21 @@ task::Waker OpQueue::leave(std::uint32_t part) {
   // ORDER: release, pairs with held (O3).
   gate_.store(left, NORIA_RELEASE);
   return left == 0 ? std::move(at_gate_) : task::Waker();
+}
+
+task::Waker OpQueue::leave_as(Op* op) {
+  if (ending_ != op) return {};
+  ending_ = nullptr;
+  return leave(kPump);
+}
+
+void OpQueue::taken(Op* op) {
+  task::Waker opened;
+  {
+    SpinScope scope(op->queue->lock_);
+    opened = op->queue->leave_as(op);
+  }
+  opened.wake();
 }
 
 bool OpQueue::wait_at_gate(const noria_cx* cx, const Atomic<bool>* cancelled) {

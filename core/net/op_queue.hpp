@@ -15,7 +15,7 @@
 // and the end of that operation, and while a cancelled copy has not ended; the pump itself waits for such copies only.
 //   gate word    next         by
 //   no kPump     | kPump      the pump, in the same breath as kAttempt
-//   kPump        no kPump     the pump, behind the operation's end; at 0 it wakes who waits at the gate
+//   kPump        no kPump     the pump, behind the operation's end, or who took the result before; at 0 it wakes who waits
 //   n            n + kCopy    hold, by the cancel of a copy
 //   n            n - kCopy    unhold, behind the copy's end; at 0 it wakes, and it pumps
 // Threads:    any. Attempts are serialised; nothing of others runs under lock_.
@@ -62,6 +62,9 @@ class OpQueue : private reactor::Waiter {
   // FutureOps::cancel of every operation.
   static void cancel(task::Future* future);
 
+  // The operation's result was taken: nothing of it can come back.
+  static void taken(Op* op);
+
   // Nothing is queued, in an attempt, or about to end.
   bool idle();
 
@@ -87,6 +90,7 @@ class OpQueue : private reactor::Waiter {
   Op* begin_attempt(int turn, std::int32_t& status, bool& defers) NORIA_REQUIRES(lock_);
   void enter(std::uint32_t part) NORIA_REQUIRES(lock_);
   task::Waker leave(std::uint32_t part) NORIA_REQUIRES(lock_);
+  task::Waker leave_as(Op* op) NORIA_REQUIRES(lock_);
   std::uint32_t gate() NORIA_REQUIRES(lock_) {
     // ORDER: relaxed, it is written under the lock only.
     return gate_.load(NORIA_RELAXED);
@@ -102,6 +106,7 @@ class OpQueue : private reactor::Waiter {
   SpinLock lock_;
   Op* head_ NORIA_GUARDED_BY(lock_) = nullptr;
   Op* tail_ NORIA_GUARDED_BY(lock_) = nullptr;
+  Op* ending_ NORIA_GUARDED_BY(lock_) = nullptr;  // whose kPump it is; compared only
   bool pumping_ NORIA_GUARDED_BY(lock_) = false;
   bool again_ NORIA_GUARDED_BY(lock_) = false;     // somebody wanted to pump meanwhile
   bool armed_ NORIA_GUARDED_BY(lock_) = false;     // the waiter is queued, deferred, or about to fire

@@ -28,6 +28,7 @@ struct IoOp : Op {
   static void result(task::Future* future, void* out) {
     IoOp* self = of(future);
     *static_cast<noria_io_result*>(out) = {self->count, std::exchange(self->buf, nullptr)};
+    OpQueue::taken(self);
   }
 
   static void destroy(task::Future* future) {

@@ -61,6 +61,32 @@ Test(TcpOrder, P8_read_dropped_while_its_end_is_told_keeps_its_place) {
   });
 }
 
+Test(TcpOrder, Result_that_was_taken_holds_nobody_up) {
+  on_each_runtime([](Lane& lane) {
+    Link link(lane);
+    noria_future* read = nullptr;
+    noria_io_result result{};
+    char byte;
+    size_t count = 0;
+    int32_t status = 0, before = 0, after = 0;
+    ForeignWaker told([&] {
+      before = noria_tcp_try_read(link.b, &byte, 1, &count);
+      status = noria_future_result(read, &result, sizeof result);
+      after = noria_tcp_try_read(link.b, &byte, 1, &count);
+    });
+    assert_ok(noria_tcp_read(link.b, buffer(lane, 4), &read), "read");
+    cr_assert_eq(noria_future_on_ready(read, told.waker()), NORIA_PENDING);
+    write_all(lane, link.a, "aaaab");
+    lane.until([&] { return told.wakes() == 1; }, "the read's end");
+    assert_ok(status, "result");
+    cr_assert_eq(before, -EAGAIN);
+    assert_ok(after, "read");
+    cr_assert_eq(byte, 'b');
+    assert_ok(noria_buf_release(result.buf), "release");
+    assert_ok(noria_future_drop(read), "drop");
+  });
+}
+
 Test(TcpOrder, P8_reads_dropped_beside_traffic_are_not_overtaken_by_poll_forms) {
   on_each_runtime([](Lane& lane) {
     Link link(lane);
