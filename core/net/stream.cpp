@@ -151,10 +151,8 @@ std::int32_t Stream::poll_read(const noria_cx* cx, const iovec* pieces, std::siz
   if (!task::budget_poll(cx)) return NORIA_PENDING;
   if (reads_.wait_at_gate(cx)) return held_off();
   for (;;) {
-    reactor::Readiness seen;
-    if (!has_kept() && (look().events & reactor::ready_mask(NORIA_READABLE)) == 0) {
-      std::int32_t ready = poll_ready(NORIA_READABLE, cx, seen);
-      if (ready == NORIA_PENDING) task::budget_restore(task::t_context);
+    if (!has_kept() && (look().events & kReadMask) == 0) {
+      std::int32_t ready = poll_side(NORIA_READABLE, cx);
       if (ready != NORIA_READY) return ready;
     }
     std::int32_t status = read_once(pieces, count, take, got);
@@ -166,9 +164,7 @@ std::int32_t Stream::poll_write(const noria_cx* cx, const iovec* pieces, std::si
   if (!task::budget_poll(cx)) return NORIA_PENDING;
   if (writes_.wait_at_gate(cx)) return held_off();
   for (;;) {
-    reactor::Readiness seen;
-    std::int32_t ready = poll_ready(NORIA_WRITABLE, cx, seen);
-    if (ready == NORIA_PENDING) task::budget_restore(task::t_context);
+    std::int32_t ready = poll_side(NORIA_WRITABLE, cx);
     if (ready != NORIA_READY) return ready;
     std::int32_t status = write_once(pieces, count, sent);
     if (status != -EAGAIN) return status;
@@ -182,10 +178,15 @@ std::int32_t Stream::poll_worth(std::uint32_t interest, const noria_cx* cx) {
   if ((interest & NORIA_WRITABLE) != 0 && writes_.wait_at_gate(cx)) interest &= ~std::uint32_t{NORIA_WRITABLE};
   if (interest == 0) return held_off();
   if ((interest & NORIA_READABLE) != 0 && has_kept()) return NORIA_READY;
+  return poll_side(interest, cx);
+}
+
+// Readiness for a poll form: PENDING gives the unit of budget back. The stream may be gone without being closed.
+std::int32_t Stream::poll_side(std::uint32_t interest, const noria_cx* cx) {
   reactor::Readiness seen;
   std::int32_t ready = poll_ready(interest, cx, seen);
   if (ready == NORIA_PENDING) task::budget_restore(task::t_context);
-  return ready;
+  return ready == -EBADF && !closed() ? -NORIA_ESHUTDOWN : ready;
 }
 
 Kept* Stream::pop_kept() {

@@ -85,6 +85,7 @@ class Stream final : public Socket {
   ~Stream();
 
   static void destroy(Source* source);
+  [[nodiscard]] std::int32_t poll_side(std::uint32_t interest, const noria_cx* cx);
   Kept* pop_kept();
   void push_kept(Kept* kept);
   [[nodiscard]] std::int32_t read_kept(const iovec* pieces, std::size_t count, Take take, std::size_t* got);
