@@ -30,8 +30,10 @@ struct CopyOp : task::Future {
 
   CopyOp(runtime::Core* owner, Stream* a_stream, Stream* b_stream, std::uint64_t idle, bool both)
       : Future(&kOps, owner), a(a_stream), b(b_stream), idle_ns(idle), both_ways(both), idle_timer(this) {
-    a->ref();
-    b->ref();
+    for (Stream* stream : {a, b}) {
+      stream->ref();
+      stream->copy_begins();
+    }
   }
 
   Stream* const a;
@@ -189,6 +191,8 @@ void CopyOp::hold_streams() {
 }
 
 void CopyOp::leave_streams() {
+  a->copy_ends();
+  b->copy_ends();
   // ORDER: acq_rel, as in hold_streams.
   if ((hold.fetch_or(kEnded, NORIA_ACQ_REL) & kHeld) != 0) let_go();
 }

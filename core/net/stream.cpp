@@ -256,7 +256,9 @@ std::int32_t Stream::peer_address(noria_address* out) const {
 
 std::int32_t Stream::into_fd(std::int32_t* out) {
   if (closed()) return -EBADF;
-  if (has_kept() || !reads_.idle() || !writes_.idle()) return -EBUSY;
+  // ORDER: acquire, pairs with copy_ends.
+  if (copies_.load(NORIA_ACQUIRE) != 0) return -EBUSY;
+  if (!reads_.idle() || !writes_.idle() || has_kept()) return -EBUSY;  // in this order (O3)
   std::int32_t error = take_fd(out);
   if (error == 0) unref();
   return error;

@@ -76,6 +76,16 @@ class Stream final : public Socket {
   OpQueue& reads() { return reads_; }
   OpQueue& writes() { return writes_; }
 
+  // A copy uses the stream: it cannot be taken apart.
+  void copy_begins() {
+    // ORDER: relaxed, whoever starts it orders it against its own into_fd.
+    copies_.fetch_add(1, NORIA_RELAXED);
+  }
+  void copy_ends() {
+    // ORDER: release, pairs with into_fd: what the copy did comes first.
+    copies_.fetch_sub(1, NORIA_RELEASE);
+  }
+
   // A Kept node for bytes of this stream, or nullptr.
   Kept* make_kept() { return core()->make<Kept>(SlotKind::kOther); }
 
@@ -97,6 +107,7 @@ class Stream final : public Socket {
   Kept* kept_ NORIA_GUARDED_BY(kept_lock_) = nullptr;
   Atomic<std::size_t> kept_count_{0};  // written under kept_lock_
   Atomic<std::uint64_t> order_{0};
+  Atomic<std::uint32_t> copies_{0};  // that have begun and not ended
 };
 
 inline noria_tcp* to_c(Stream* stream) { return reinterpret_cast<noria_tcp*>(stream); }

@@ -1,5 +1,6 @@
 // noria_copy and noria_copy_bidirectional.
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -260,6 +261,31 @@ Test(Copy, P8_cancelled_copy_counts_what_arrived_and_gives_back_the_rest) {
     left = read_exactly(lane, line.client.b, text.size() - arrived.size());
     cr_assert(arrived + left == text);
     lane.join(task);
+  });
+}
+
+Test(Copy, Streams_of_a_copy_are_not_taken_apart) {
+  on_each_runtime([](Lane& lane) {
+    for (bool ends : {false, true}) {
+      Proxied line(lane);
+      noria_future* copy = nullptr;
+      noria_copy_result result{};
+      int32_t fd = -1;
+      assert_ok(noria_copy(line.client.b, line.server.a, nullptr, &copy), "copy");
+      cr_assert_eq(noria_tcp_into_fd(line.client.b, &fd), -EBUSY);
+      cr_assert_eq(noria_tcp_into_fd(line.server.a, &fd), -EBUSY);
+      if (ends) {
+        assert_ok(noria_tcp_shutdown(line.client.a, NORIA_SHUTDOWN_WRITE), "shutdown");
+      } else {
+        assert_ok(noria_future_cancel(copy), "cancel");
+      }
+      cr_assert_eq(lane.await(copy, &result, sizeof result), ends ? int32_t{NORIA_OK} : -ECANCELED);
+      for (noria_tcp** tcp : {&line.client.b, &line.server.a}) {
+        assert_ok(noria_tcp_into_fd(*tcp, &fd), "into_fd");
+        *tcp = nullptr;
+        close(fd);
+      }
+    }
   });
 }
 

@@ -188,7 +188,7 @@ NORIA_API int32_t noria_tcp_peer_address(const noria_tcp *tcp, noria_address *ou
 
 /* Takes the descriptor out, deregistered, and gives the handle back.
  * Threads: any, no operation pending.  Owner: takes the handle (on an error not); the descriptor is the caller's.
- * Errors: -EBUSY while operations or kept bytes are pending, -EBADF after close. */
+ * Errors: -EBUSY while operations, copies or kept bytes are pending, -EBADF after close. */
 NORIA_API int32_t noria_tcp_into_fd(noria_tcp *tcp, int32_t *fd);
 
 /* Closes; who waits gets -EBADF, later calls too. The handle stays.
