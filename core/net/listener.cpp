@@ -180,6 +180,7 @@ std::int32_t Listener::poll_accept(const noria_cx* cx, Stream** out) {
     std::int32_t status = accept_once(out);
     if (status != -EAGAIN) return status;
   }
+  task::budget_restore(task::t_context);
   cx->waker->vtable->wake_by_ref(cx->waker);  // a storm of connections that die: others get their turn
   return NORIA_PENDING;
 }
