@@ -9,9 +9,9 @@ namespace {
 
 int32_t copy(noria_tcp* from, noria_tcp* to, const noria_copy_options* options, bool both_ways, noria_future** out) {
   if (from == nullptr || to == nullptr || out == nullptr || (both_ways && from == to)) return -EINVAL;
-  runtime::Core* core = net::from_c(from)->core();
-  if (int32_t error = capi::check_core(core); error != NORIA_OK) return error;
-  if (core->closed()) return -NORIA_ESHUTDOWN;
+  for (noria_tcp* tcp : {from, to}) {
+    if (int32_t error = capi::check_open(net::from_c(tcp)->core()); error != NORIA_OK) return error;
+  }
   noria_copy_options known{};
   if (options != nullptr) {
     if (int32_t error = capi::read_struct(options, known); error != NORIA_OK) return error;

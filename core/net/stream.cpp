@@ -90,7 +90,13 @@ std::int32_t Stream::from_fd(runtime::Core* core, std::int32_t fd, Stream** out)
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return -errno;
-  if (type != SOCK_STREAM) return -EINVAL;
+  int listens = 0;
+  size = sizeof listens;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0) return -errno;
+  if (type != SOCK_STREAM || listens != 0) return -EINVAL;
+  sockaddr_storage peer;
+  size = sizeof peer;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return -errno;
   if (std::int32_t error = set_nonblocking(fd); error != 0) return error;
   std::int32_t error = make(core, fd, kind_of(fd), kWorthATry, out);
   if (error == 0) (*out)->may_linger();

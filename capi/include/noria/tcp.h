@@ -93,7 +93,8 @@ NORIA_API int32_t noria_tcp_connect(noria_runtime *rt, const char *address, cons
                                     noria_future **out);
 
 /* A stream around a connected socket (TCP or Unix) of the caller, which becomes non-blocking.
- * Threads: any.  Owner: takes the descriptor (on an error not).  Errors: -NORIA_ENODRIVER, -ENOTSOCK. */
+ * Threads: any.  Owner: takes the descriptor (on an error not).
+ * Errors: -NORIA_ENODRIVER, -EBADF, -ENOTSOCK, -EINVAL for one that listens or is no stream, -ENOTCONN. */
 NORIA_API int32_t noria_tcp_from_fd(noria_runtime *rt, int32_t fd, noria_tcp **out);
 
 /* Reads up to `size` bytes; `*count` is how many, 0 at the end of stream.
@@ -140,13 +141,13 @@ typedef struct noria_io_result {
 
 /* Reads once into the capacity of `buf` and sets its length. The result is a noria_io_result. Bytes that came for a read that was
  * dropped are kept for the next read of the stream, which waits for them where they are still on their way.
- * Threads: any; several queue up.  Owner: takes a reference of `buf`, the result gives it back.
- * Errors: in the result, as noria_tcp_poll_read. */
+ * Threads: any; several queue up.  Owner: takes a reference of `buf` (on an error not), the result gives it back.
+ * Errors: -EBADF after close; in the result, as noria_tcp_poll_read. */
 NORIA_API int32_t noria_tcp_read(noria_tcp *tcp, noria_buf *buf, noria_future **out);
 
 /* Writes all of the length of `buf`. The result is a noria_io_result, its count true on failure and cancel too.
- * Threads: any; several queue up.  Owner: takes a reference of `buf`, the result gives it back.
- * Errors: in the result, as noria_tcp_poll_write. */
+ * Threads: any; several queue up.  Owner: takes a reference of `buf` (on an error not), the result gives it back.
+ * Errors: -EBADF after close; in the result, as noria_tcp_poll_write. */
 NORIA_API int32_t noria_tcp_write(noria_tcp *tcp, noria_buf *buf, noria_future **out);
 
 enum noria_shutdown_how {
