@@ -9,10 +9,6 @@ using net::Stream;
 
 namespace {
 
-static_assert(sizeof(noria_iovec) == sizeof(iovec) && offsetof(noria_iovec, data) == offsetof(iovec, iov_base) &&
-                  offsetof(noria_iovec, length) == offsetof(iovec, iov_len),
-              "noria_iovec is a struct iovec");
-
 constexpr size_t kMostPieces = 1024;  // the system takes so many; a short read or write is allowed
 
 int32_t check_alive(const Stream* stream) { return stream == nullptr ? -EINVAL : capi::check_core(stream->core()); }
@@ -23,6 +19,7 @@ int32_t check_open(const Stream* stream) {
   return stream->core()->closed() ? -NORIA_ESHUTDOWN : NORIA_OK;
 }
 
+// Of the same layout: layouts.cpp.
 const iovec* to_system(const noria_iovec* pieces) { return reinterpret_cast<const iovec*>(pieces); }
 size_t clip(size_t pieces_count) { return pieces_count < kMostPieces ? pieces_count : kMostPieces; }
 
