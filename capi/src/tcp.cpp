@@ -118,6 +118,27 @@ int32_t noria_tcp_poll_ready(noria_tcp* tcp, uint32_t interest, const noria_cx* 
   return stream->poll_worth(interest, cx);
 }
 
+int32_t noria_tcp_ready(noria_tcp* tcp, uint32_t interest, noria_future** out) {
+  if (out == nullptr || (interest != NORIA_READABLE && interest != NORIA_WRITABLE)) return -EINVAL;
+  Stream* stream = net::from_c(tcp);
+  if (int32_t error = check_open(stream); error != NORIA_OK) return error;
+  return stream->ready(interest, out);
+}
+
+int32_t noria_tcp_poll_read_buf(noria_tcp* tcp, const noria_cx* cx, noria_buf* buf) {
+  if (buf == nullptr || !capi::usable(cx)) return -EINVAL;
+  Stream* stream = net::from_c(tcp);
+  if (int32_t error = check_open(stream); error != NORIA_OK) return error;
+  return stream->poll_read_buf(cx, buf);
+}
+
+int32_t noria_tcp_poll_write_buf(noria_tcp* tcp, const noria_cx* cx, noria_buf* buf, size_t* count) {
+  if (buf == nullptr || count == nullptr || !capi::usable(cx)) return -EINVAL;
+  Stream* stream = net::from_c(tcp);
+  if (int32_t error = check_open(stream); error != NORIA_OK) return error;
+  return stream->poll_write_buf(cx, buf, count);
+}
+
 int32_t noria_tcp_read(noria_tcp* tcp, noria_buf* buf, noria_future** out) {
   if (buf == nullptr || out == nullptr) return -EINVAL;
   Stream* stream = net::from_c(tcp);

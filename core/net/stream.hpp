@@ -46,6 +46,16 @@ class Stream final : public Socket {
   [[nodiscard]] std::int32_t write_once(const iovec* pieces, std::size_t count, std::size_t* sent);
   [[nodiscard]] std::int32_t poll_worth(std::uint32_t interest, const noria_cx* cx);
 
+  // Into the capacity of `buf`; the rest of the length of `buf`, behind the first `*done` bytes.
+  [[nodiscard]] std::int32_t poll_read_buf(const noria_cx* cx, noria_buf* buf);
+  [[nodiscard]] std::int32_t poll_write_buf(const noria_cx* cx, noria_buf* buf, std::size_t* done);
+  // Of NORIA_READABLE and NORIA_WRITABLE one; queues up with the operations of that side.
+  [[nodiscard]] std::int32_t ready(std::uint32_t interest, noria_future** out);
+  bool worth_a_try(std::uint32_t interest) const {
+    return (interest == NORIA_READABLE && has_kept()) ||
+           (look().events & reactor::ready_mask(interest) & ~reactor::kGone) != 0;
+  }
+
   [[nodiscard]] std::int32_t read(noria_buf* buf, noria_future** out);
   [[nodiscard]] std::int32_t write(noria_buf* buf, noria_future** out);
 

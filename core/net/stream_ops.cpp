@@ -75,7 +75,70 @@ constexpr task::FutureOps kReadOps = {OpQueue::cancel,         IoOp::result, IoO
 constexpr task::FutureOps kWriteOps = {OpQueue::cancel,         IoOp::result, IoOp::destroy,
                                        sizeof(noria_io_result), true,         "tcp write"};
 
+// Moves nothing, so it holds nobody at the gate.
+struct ReadyOp : Op {
+  static const task::FutureOps kOps;
+
+  ReadyOp(runtime::Core* owner, Stream* of, OpQueue* op_queue, std::uint32_t wanted)
+      : Op(&kOps, owner, op_queue, attempt_ready), stream(of), interest(wanted) {
+    stream->ref();
+  }
+
+  Stream* const stream;
+  const std::uint32_t interest;
+
+  static std::int32_t attempt_ready(Op* op) {
+    auto* self = static_cast<ReadyOp*>(op);
+    OpQueue::taken(op);
+    return self->stream->worth_a_try(self->interest) ? NORIA_OK : NORIA_PENDING;
+  }
+  static void destroy(task::Future* future) {
+    auto* self = static_cast<ReadyOp*>(future);
+    self->stream->unref();
+    self->~ReadyOp();
+  }
+};
+
+const task::FutureOps ReadyOp::kOps = {OpQueue::cancel, nullptr, destroy, 0, false, "tcp ready"};
+
 }  // namespace
+
+std::int32_t Stream::ready(std::uint32_t interest, noria_future** out) {
+  if (closed()) return -EBADF;
+  OpQueue& side = interest == NORIA_READABLE ? reads_ : writes_;
+  auto* op = core()->make_future<ReadyOp>(this, &side, interest);
+  if (op == nullptr) return -ENOMEM;
+  *out = reinterpret_cast<noria_future*>(static_cast<task::Future*>(op));
+  side.submit(op);
+  return 0;
+}
+
+std::int32_t Stream::poll_read_buf(const noria_cx* cx, noria_buf* buf) {
+  iovec room{};
+  if (std::int32_t error = noria_buf_data(buf, &room.iov_base); error != 0) return error;
+  if (std::int32_t error = noria_buf_capacity(buf, &room.iov_len); error != 0) return error;
+  if (room.iov_len == 0) return -EINVAL;  // would read like an end of stream
+  std::size_t got = 0;
+  std::int32_t status = poll_read(cx, &room, 1, Take::kRead, &got);
+  if (status == NORIA_READY) (void)noria_buf_set_length(buf, got);
+  return status;
+}
+
+std::int32_t Stream::poll_write_buf(const noria_cx* cx, noria_buf* buf, std::size_t* done) {
+  void* data = nullptr;
+  std::size_t size = 0;
+  if (std::int32_t error = noria_buf_data(buf, &data); error != 0) return error;
+  if (std::int32_t error = noria_buf_length(buf, &size); error != 0) return error;
+  if (*done > size) return -EINVAL;
+  while (*done < size) {
+    iovec rest{static_cast<char*>(data) + *done, size - *done};
+    std::size_t sent = 0;
+    std::int32_t status = poll_write(cx, &rest, 1, &sent);
+    if (status != NORIA_READY) return status;
+    *done += sent;
+  }
+  return NORIA_READY;
+}
 
 std::int32_t Stream::read(noria_buf* buf, noria_future** out) {
   if (closed()) return -EBADF;

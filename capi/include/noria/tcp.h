@@ -2,7 +2,9 @@
  *
  * An address is text: "127.0.0.1:80", "[::1]:80", "name:80" (names are looked up on the blocking pool).
  * A stream may be used by two tasks at once, one reading and one writing. Poll forms borrow caller memory only
- * during the call; future forms hold a noria_buf. A read of zero bytes is the peer's end of stream. */
+ * during the call; future forms hold a noria_buf. A read of zero bytes is the peer's end of stream.
+ * Reads, writes and readiness have both forms. Peeks and reads and writes of several pieces are poll forms only: a
+ * future could not borrow the pieces, and several operations on noria_bufs, which queue up in order, do the same. */
 #ifndef NORIA_TCP_H
 #define NORIA_TCP_H
 
@@ -132,6 +134,22 @@ NORIA_API int32_t noria_tcp_try_write(noria_tcp *tcp, const void *data, size_t s
 /* READY when reading (NORIA_READABLE) or writing (NORIA_WRITABLE) is worth a try.
  * Threads: one at a time for each direction.  Owner: nothing passes.  Errors: -EBADF after close. */
 NORIA_API int32_t noria_tcp_poll_ready(noria_tcp *tcp, uint32_t interest, const noria_cx *cx);
+
+/* A future of the same, for one of the two. It queues up behind the reads or the writes in future form. No result.
+ * Threads: any; several queue up.  Owner: `*out` is the caller's.  Errors: -EINVAL for both at once, -EBADF after close. */
+NORIA_API int32_t noria_tcp_ready(noria_tcp *tcp, uint32_t interest, noria_future **out);
+
+/* Reads once into the capacity of `buf` and sets its length, 0 at the end of stream. What noria_tcp_read does, without
+ * allocating.
+ * Threads: one reader at a time; nobody else uses `buf`.  Owner: `buf` is borrowed during the call.
+ * Errors: as noria_tcp_poll_read, -EINVAL for a buffer without room. */
+NORIA_API int32_t noria_tcp_poll_read_buf(noria_tcp *tcp, const noria_cx *cx, noria_buf *buf);
+
+/* Writes all of the length of `buf`. `*count` is how many of its bytes were accepted so far: set it to 0 before the first
+ * call, and pass it again after PENDING. What noria_tcp_write does, without allocating.
+ * Threads: one writer at a time.  Owner: `buf` is borrowed during the call.
+ * Errors: as noria_tcp_poll_write, -EINVAL for a count beyond the length. */
+NORIA_API int32_t noria_tcp_poll_write_buf(noria_tcp *tcp, const noria_cx *cx, noria_buf *buf, size_t *count);
 
 /* The result of noria_tcp_read and noria_tcp_write. The buffer comes back whatever happened. */
 typedef struct noria_io_result {
