@@ -44,6 +44,9 @@ Test(TcpForms, Ready_future_ends_with_the_stream_and_is_cancelled) {
   on_each_runtime([](Lane& lane) {
     Link link(lane);
     noria_future *cancelled = nullptr, *dropped = nullptr, *closed = nullptr, *none = nullptr;
+    char byte;
+    size_t count = 0;
+    cr_assert_eq(noria_tcp_try_read(link.b, &byte, 1, &count), -EAGAIN);
     cr_assert_eq(noria_tcp_ready(link.b, NORIA_READABLE | NORIA_WRITABLE, &none), -EINVAL);
     cr_assert_eq(noria_tcp_ready(link.b, 0, &none), -EINVAL);
     cr_assert_eq(noria_tcp_ready(link.b, NORIA_READABLE, nullptr), -EINVAL);
