@@ -6,7 +6,7 @@
 //
 // Threads:    child_ready on whichever thread completes a child; the steps on the thread that pushed them.
 // Invariants: C1 a composite is on a stack once a kind of step at most: kEnd by the winner of claim(), kCancel by its parent's
-//             only cancel, kDrop by its parent's end. So one link a kind suffices, and nothing is allocated.
+//             only cancel, kDrop by its parent, once. So one link a kind suffices, and nothing is allocated.
 //             C2 a step holds a reference: kEnd the operation's, kCancel its own, kDrop the owner's.
 //             C3 no lock is held when a step runs or a child is asked for something.
 // Lifetime:   each clone of the waker holds a reference: a child that lives on may keep the memory, not the children.

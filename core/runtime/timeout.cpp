@@ -10,7 +10,8 @@ const timer::TimerOps Timeout::kTimerOps = {on_fire, on_released};
 Timeout::Timeout(Core* core, task::Future* child)
     : Composite(&own_ops_, &kKind, core),
       Timer(&kTimerOps),
-      own_ops_{on_cancel, on_result, on_destroy, child->ops()->result_size, child->ops()->partial, "timeout", on_told},
+      own_ops_{on_cancel, on_result, on_destroy, child->ops()->result_size, child->ops()->partial,
+               "timeout", on_told,   on_dropped},
       child_(child) {}
 
 std::int32_t Timeout::create(Core& core, task::Future* child, std::uint64_t timeout_ns, task::Future** out) {
@@ -30,7 +31,7 @@ void Timeout::begin(std::uint64_t timeout_ns) {
       ref();
       if (!core()->timer_arm(*this, deadline_ns)) {
         release();
-        cancel_child(child_);  // the runtime is closing
+        pass_cancel();  // the runtime is closing
       }
     }
   }
@@ -40,7 +41,23 @@ void Timeout::begin(std::uint64_t timeout_ns) {
 void Timeout::expire() {
   // ORDER: release, pairs with end.
   expired_.store(true, NORIA_RELEASE);
+  pass_cancel();
+}
+
+void Timeout::pass_cancel() {
+  // ORDER: relaxed, only a guess for the exchange.
+  std::uint32_t holds = holds_.load(NORIA_RELAXED);
+  do {
+    if ((holds & kRunning) == 0) return;
+    // ORDER: relaxed, the child was given to this object before; only the way out is ordered. Failure is retried.
+  } while (!holds_.compare_exchange_weak(holds, holds + kCanceller, NORIA_RELAXED, NORIA_RELAXED));
   cancel_child(child_);
+  let_child_go(kCanceller);
+}
+
+void Timeout::let_child_go(std::uint32_t hold) {
+  // ORDER: acq_rel, what each holder did with the child happens before its drop.
+  if (holds_.fetch_sub(hold, NORIA_ACQ_REL) == hold) drop_child(child_);
 }
 
 bool Timeout::child_ready(Composite* self, std::size_t /*index*/) { return self->claim(); }
@@ -51,6 +68,7 @@ void Timeout::end(Composite* self) {
   std::int32_t status = timeout->child_->status();
   // ORDER: acquire, pairs with expire.
   if (status == -ECANCELED && timeout->expired_.load(NORIA_ACQUIRE)) status = -ETIMEDOUT;
+  timeout->let_child_go(kRunning);
   timeout->finish(status);
 }
 

@@ -43,6 +43,21 @@ Test(ToldOnce, Permit_behind_a_timeout_is_the_takers) {
   });
 }
 
+// Not when the wheel lets go of the timer, for which an idle runtime has no reason to wake up.
+Test(ToldOnce, Permit_of_a_timeout_that_is_dropped_comes_back_at_once) {
+  on_each_runtime([](Lane& lane) {
+    noria_semaphore* semaphore = nullptr;
+    noria_future* future = nullptr;
+    NORIA_OK_CALL(noria_semaphore_new(lane.rt, 0, &semaphore));
+    NORIA_OK_CALL(noria_semaphore_acquire(semaphore, 1, &future));
+    NORIA_OK_CALL(noria_timeout(lane.rt, future, 3600 * kSecond, &future));
+    NORIA_OK_CALL(noria_semaphore_release(semaphore, 1));
+    NORIA_OK_CALL(noria_future_drop(future));
+    cr_assert_eq(available(semaphore), 1);
+    NORIA_OK_CALL(noria_semaphore_drop(semaphore));
+  });
+}
+
 Test(ToldOnce, Notification_behind_a_timeout_is_told_once) {
   on_each_runtime([](Lane& lane) {
     noria_notify* notify = nullptr;
