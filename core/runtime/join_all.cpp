@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "runtime/timeout.hpp"
+
 namespace noria::runtime {
 
 const task::FutureOps JoinAll::kOps = {on_cancel, nullptr, on_destroy, 0, false, "join all"};
@@ -30,6 +32,7 @@ std::int32_t JoinAll::create(Core& core, task::Future* const* futures, std::size
 }
 
 JoinAll* JoinAll::from(task::Future* future) {
+  future = Timeout::inmost(future);
   return future->ops() == &kOps ? static_cast<JoinAll*>(future) : nullptr;
 }
 

@@ -20,7 +20,7 @@ class JoinAll final : public Composite {
   // Takes the futures. -ENOMEM: it did not.
   [[nodiscard]] static std::int32_t create(Core& core, task::Future* const* futures, std::size_t count,
                                            task::Future** out);
-  // nullptr if the future is of another kind.
+  // Also inside of time-outs; nullptr if the future is of another kind.
   static JoinAll* from(task::Future* future);
 
   // As noria_join_all_result.

@@ -73,18 +73,17 @@ void Timeout::end(Composite* self) {
 }
 
 // A tower of time-outs has one result, that of the lowest child.
-task::Future* Timeout::lowest() {
-  task::Future* child = child_;
-  while (child->ops()->destroy == on_destroy) child = static_cast<Timeout*>(child)->child_;
-  return child;
+task::Future* Timeout::inmost(task::Future* future) {
+  while (future->ops()->destroy == on_destroy) future = static_cast<Timeout*>(future)->child_;
+  return future;
 }
 
 void Timeout::on_result(task::Future* future, void* out) {
-  task::Future* child = static_cast<Timeout*>(future)->lowest();
+  task::Future* child = inmost(future);
   (void)child->take_result(out, child->ops()->result_size);
 }
 
 // What the child has been given (a permit, a tick) is the caller's now: it must not go back when the child is dropped.
-void Timeout::on_told(task::Future* future) { (void)static_cast<Timeout*>(future)->lowest()->take_result(nullptr, 0); }
+void Timeout::on_told(task::Future* future) { (void)inmost(future)->take_result(nullptr, 0); }
 
 }  // namespace noria::runtime

@@ -22,13 +22,14 @@ class Timeout final : public Composite, private timer::Timer {
   // Takes the child. -ENOMEM: it did not.
   [[nodiscard]] static std::int32_t create(Core& core, task::Future* child, std::uint64_t timeout_ns,
                                            task::Future** out);
+  // What is inside of a tower of time-outs; the future itself if it is none. By the owner.
+  static task::Future* inmost(task::Future* future);
 
  private:
   void begin(std::uint64_t timeout_ns);
   void expire();
   void pass_cancel();
   void let_child_go(std::uint32_t hold);
-  task::Future* lowest();
 
   static bool child_ready(Composite* self, std::size_t index);
   static void end(Composite* self);

@@ -89,6 +89,24 @@ Test(ToldOnce, Permit_of_a_joined_future_goes_with_its_own_result) {
   });
 }
 
+Test(ToldOnce, Joined_futures_behind_a_timeout_tell_what_each_has_done) {
+  on_each_runtime([](Lane& lane) {
+    noria_semaphore* semaphore = nullptr;
+    noria_future *futures[2] = {}, *all = nullptr;
+    NORIA_OK_CALL(noria_semaphore_new(lane.rt, 1, &semaphore));
+    for (noria_future*& each : futures) NORIA_OK_CALL(noria_semaphore_acquire(semaphore, 1, &each));
+    NORIA_OK_CALL(noria_join_all(lane.rt, futures, 2, &all));
+    NORIA_OK_CALL(noria_timeout(lane.rt, all, kMilli, &all));
+    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_future_poll(all, cx); }));
+    NORIA_STATUS(noria_future_result(all, nullptr, 0), -ETIMEDOUT);
+    NORIA_OK_CALL(noria_join_all_result(all, 0, nullptr, 0));
+    NORIA_STATUS(noria_join_all_result(all, 1, nullptr, 0), -ECANCELED);
+    NORIA_OK_CALL(noria_future_drop(all));
+    cr_assert_eq(available(semaphore), 0, "the one that was told is the taker's");
+    NORIA_OK_CALL(noria_semaphore_drop(semaphore));
+  });
+}
+
 Test(ToldOnce, Tick_whose_instant_is_not_wanted_does_not_come_again) {
   on_each_runtime([](Lane& lane) {
     NORIA_OK_CALL(noria_clock_pause(lane.rt));

@@ -79,7 +79,8 @@ NORIA_API int32_t noria_select_poll(noria_future *const *futures, size_t count, 
  * Threads: their owner.  Owner: takes all of them (on an error none).  Errors: -EINVAL for a NULL among them. */
 NORIA_API int32_t noria_join_all(noria_runtime *rt, noria_future *const *futures, size_t count, noria_future **out);
 
-/* The status and result of the one at `index`, as noria_future_result of it.
+/* The status and result of the one at `index`, as noria_future_result of it. `all` may be a noria_timeout over it.
+ * What was not asked for is given back when `all` is dropped.
  * Threads: the owner.  Owner: the result passes.  Errors: -EAGAIN while pending, -EINVAL, else that operation's. */
 NORIA_API int32_t noria_join_all_result(noria_future *all, size_t index, void *out, size_t size);
 
