@@ -127,7 +127,7 @@ class Core {
   // No new work is taken (a shutdown has begun).
   bool closed() const {
     // ORDER: acquire, pairs with the exchange that closes.
-    return phase_.load(NORIA_ACQUIRE) != kOpen;
+    return phase_.load(NORIA_ACQUIRE) >= kClosing;
   }
   // This process is a child that inherited the runtime through fork.
   bool forked() const { return fork_generation_ != fork_generation(); }
@@ -161,9 +161,11 @@ class Core {
   friend class EngineDriver;
 
   static constexpr std::uint32_t kOpen = 0;
-  static constexpr std::uint32_t kClosing = 1;  // no new work; nobody has begun to take the rest down
-  static constexpr std::uint32_t kEnding = 2;   // one thread does
-  static constexpr std::uint32_t kEnded = 3;    // report_ is written
+  static constexpr std::uint32_t kClaimed =
+      1;  // the first shutdown refuses jobs, and takes back those that have not begun
+  static constexpr std::uint32_t kClosing = 2;  // no new work; nobody has begun to take the rest down
+  static constexpr std::uint32_t kEnding = 3;   // one thread does
+  static constexpr std::uint32_t kEnded = 4;    // report_ is written
   static constexpr std::uint32_t kGuests = 4;
 
   // Memory for threads that are no workers; one lock each, threads are spread over them.

@@ -1,6 +1,7 @@
 // shutdown.cpp: the end of a runtime.
 //
-//   kOpen -> kClosing   the first shutdown or last release: spawns are refused, workers and pool are told to stop
+//   kOpen -> kClaimed   the first shutdown or last release: jobs that have not begun are dropped, none is taken
+//   kClaimed -> kClosing  spawns are refused, workers are told to stop
 //   kClosing -> kEnding one thread takes it down: waits for workers and jobs, drops every task, cancels every future
 //   kEnding -> kEnded   the report is written; whoever waits is woken
 //
@@ -41,18 +42,21 @@ std::int32_t Core::shutdown(std::uint64_t timeout_ns, noria_shutdown_report* rep
   return NORIA_PENDING;
 }
 
-// True: this call has closed it.
+// True: this call has closed it. The pool comes first: who sees that the runtime is closed may end a job, and no other
+// job may begin after it.
 bool Core::close() {
   std::uint32_t open = kOpen;
-  // ORDER: acq_rel, pairs with closed().
-  if (!phase_.compare_exchange_strong(open, kClosing, NORIA_ACQ_REL)) return false;
+  // ORDER: acq_rel, one closes it.
+  if (!phase_.compare_exchange_strong(open, kClaimed, NORIA_ACQ_REL)) return false;
   std::uint64_t queued = 0;
   for (std::size_t i = 0; i < blocking::kPoolClasses; ++i)
     queued += pool_->metrics(static_cast<blocking::PoolClass>(i)).queued;
-  // ORDER: relaxed, published to whoever takes it down by the stop of workers and pool, which he waits for.
-  jobs_dropped_.store(queued, NORIA_RELAXED);
-  scheduler_->stop();
   pool_->close();
+  // ORDER: relaxed, published by the store of the phase.
+  jobs_dropped_.store(queued, NORIA_RELAXED);
+  // ORDER: seq_cst, pairs with closed() and end_if_closing().
+  phase_.store(kClosing, NORIA_SEQ_CST);
+  scheduler_->stop();
   sync::MutexLock guard(blocked_lock_);
   for (ThreadWaker* waker = blocked_; waker != nullptr; waker = waker->next()) waker->notify();
   return true;
