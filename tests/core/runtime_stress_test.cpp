@@ -182,7 +182,6 @@ void meddle(noria_runtime* rt, noria_strand* strand, std::vector<Mailbox>& boxes
   }
   for (noria_future* join : joins) NORIA_OK_CALL(noria_future_drop(join));
   for (noria_task* task : tasks) NORIA_OK_CALL(noria_task_detach(task));
-  while (foreign.alive() != 0) std::this_thread::yield();  // a wake that is on its way
 }
 
 // One runtime, several threads that meddle; it ends while they do, or after.
