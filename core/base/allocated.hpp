@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "base/allocator.hpp"
@@ -30,6 +32,21 @@ class Allocated {
     return p;
   }
 };
+
+// For an Allocated whose constructor may throw: a new-expression would find no delete without a size to undo it with.
+template <typename T, typename... Arguments>
+std::unique_ptr<T> make_allocated(Arguments&&... arguments) {
+  constexpr std::size_t kDefault = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+  constexpr std::size_t kAlign = alignof(T) > kDefault ? alignof(T) : kDefault;
+  void* room = raw_alloc(sizeof(T), kAlign);
+  if (room == nullptr) throw std::bad_alloc();
+  try {
+    return std::unique_ptr<T>(::new (room) T(std::forward<Arguments>(arguments)...));
+  } catch (...) {
+    raw_free(room, sizeof(T), kAlign);
+    throw;
+  }
+}
 
 template <typename T>
 struct EngineAllocator {

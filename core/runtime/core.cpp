@@ -44,7 +44,7 @@ std::int32_t Core::build() {
     if (std::int32_t error = build_slabs(worker_slabs); error != NORIA_OK) return error;
     if (std::int32_t error = reactor::Reactor::create(options_.reactor, reactor_); error != NORIA_OK) return error;
     driver_ = std::make_unique<EngineDriver>(*this);
-    for (std::uint32_t i = 0; i <= options_.workers; ++i) wheels_.push_back(std::make_unique<timer::Wheel>(now_ns()));
+    for (std::uint32_t i = 0; i <= options_.workers; ++i) wheels_.push_back(make_allocated<timer::Wheel>(now_ns()));
     if (std::int32_t error = build_pool(); error != NORIA_OK) return error;
     sched::Config config;
     config.workers = options_.workers;
@@ -54,7 +54,7 @@ std::int32_t Core::build() {
     config.on_park = options_.on_worker_park;
     config.on_unpark = options_.on_worker_unpark;
     config.hook_data = options_.hook_data;
-    scheduler_ = std::make_unique<sched::Scheduler>(this, *driver_, config, worker_slabs);
+    scheduler_ = make_allocated<sched::Scheduler>(this, *driver_, config, worker_slabs);
     threads_.reserve(options_.workers);
   } catch (const std::bad_alloc&) {
     return -ENOMEM;

@@ -23,7 +23,7 @@ void ThreadIds::number_thread() {
 Scheduler::Scheduler(runtime::Core* of, task::Driver& driver, const Config& config, const Vector<Slab*>& slabs)
     : Home(of), driver_(driver), config_(config), inject_(config.workers), idle_(config.workers) {
   for (std::uint32_t i = 0; i < config.workers; ++i) {
-    workers_.push_back(std::make_unique<Worker>(*this, i, slabs[i], config.seed + i));
+    workers_.push_back(make_allocated<Worker>(*this, i, slabs[i], config.seed + i));
   }
 }
 
