@@ -169,7 +169,8 @@ NORIA_API int32_t noria_runtime_block_on(noria_runtime *rt, const noria_task_vta
                                          noria_join_result *out);
 
 /* Runs a current-thread runtime once: what is ready, what is due, what I/O reports; when nothing is ready it
- * waits for up to `timeout_ns` first (0: does not wait). `*polls` (may be NULL) is the number of tasks polled.
+ * waits for up to `timeout_ns` first (0: does not wait), of the runtime's time: a paused clock moves by that much at
+ * most. `*polls` (may be NULL) is the number of tasks polled.
  * Threads: its owner (the first to turn it).  Owner: nothing passes.
  * Callback: tasks run inside.
  * Errors: -NORIA_EWRONGKIND, -NORIA_EWRONGTHREAD, -NORIA_ENESTED from inside itself. */
