@@ -25,7 +25,7 @@ static noria_semaphore *ended; /* a permit for each session that has ended */
 static atomic_int running, most_running;
 static atomic_uint overlaps, messages_served, ticks_seen;
 
-/* No field is atomic and there is no lock: only callbacks of this session's strand touch it. */
+/* No field is atomic and there is no lock: only callbacks of its strand touch it. */
 typedef struct Session {
   noria_strand *strand;
   noria_tcp *tcp;
