@@ -40,20 +40,31 @@ Test(TcpForms, P8_ready_future_knows_of_bytes_that_came_back) {
   });
 }
 
+// A ready future that is pending. The first report of a fresh stream may come between a failed read and its clear, which then does
+// nothing: the stream is worth one more try.
+static noria_future* pending_ready(noria_tcp* tcp) {
+  noria_future* future = nullptr;
+  for (;;) {
+    char byte;
+    size_t count = 0;
+    cr_assert_eq(noria_tcp_try_read(tcp, &byte, 1, &count), -EAGAIN);
+    assert_ok(noria_tcp_ready(tcp, NORIA_READABLE, &future), "ready");
+    int32_t status = noria_future_result(future, nullptr, 0);
+    if (status == -EAGAIN) return future;
+    assert_ok(status, "worth a try");
+    assert_ok(noria_future_drop(future), "drop");
+  }
+}
+
 Test(TcpForms, Ready_future_ends_with_the_stream_and_is_cancelled) {
   on_each_runtime([](Lane& lane) {
     Link link(lane);
-    noria_future *cancelled = nullptr, *dropped = nullptr, *closed = nullptr, *none = nullptr;
-    char byte;
-    size_t count = 0;
-    cr_assert_eq(noria_tcp_try_read(link.b, &byte, 1, &count), -EAGAIN);
+    noria_future* none = nullptr;
     cr_assert_eq(noria_tcp_ready(link.b, NORIA_READABLE | NORIA_WRITABLE, &none), -EINVAL);
     cr_assert_eq(noria_tcp_ready(link.b, 0, &none), -EINVAL);
     cr_assert_eq(noria_tcp_ready(link.b, NORIA_READABLE, nullptr), -EINVAL);
     cr_assert_eq(noria_tcp_ready(nullptr, NORIA_READABLE, &none), -EINVAL);
-    for (noria_future** future : {&cancelled, &dropped, &closed}) {
-      assert_ok(noria_tcp_ready(link.b, NORIA_READABLE, future), "ready");
-    }
+    noria_future *cancelled = pending_ready(link.b), *dropped = pending_ready(link.b), *closed = pending_ready(link.b);
     assert_ok(noria_future_cancel(cancelled), "cancel");
     cr_assert_eq(lane.await(cancelled), -ECANCELED);
     assert_ok(noria_future_drop(dropped), "drop");

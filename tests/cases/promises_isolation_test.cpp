@@ -11,15 +11,6 @@
 
 using namespace noria::test;
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NORIA_TEST_TSAN 1
-#endif
-#endif
-#ifndef NORIA_TEST_TSAN
-#define NORIA_TEST_TSAN 0
-#endif
-
 namespace {
 
 constexpr unsigned kIdleBeside = kTwo | kFour;

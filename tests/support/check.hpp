@@ -17,6 +17,16 @@
 #include <ctime>
 #include <mutex>
 
+// Whether the tests run under ThreadSanitizer.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NORIA_TEST_TSAN 1
+#endif
+#endif
+#ifndef NORIA_TEST_TSAN
+#define NORIA_TEST_TSAN 0
+#endif
+
 namespace noria::test {
 
 [[noreturn, gnu::format(printf, 3, 4)]] inline void fail(const char* file, int line, const char* format, ...) {
