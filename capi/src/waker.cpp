@@ -63,7 +63,7 @@ int32_t noria_yield(const noria_cx* cx) {
 }
 
 int32_t noria_budget_poll(const noria_cx* cx) {
-  if (!capi::usable(cx)) return -EINVAL;
+  if (int32_t error = check(cx); error != NORIA_OK) return error;
   return task::budget_poll(cx) ? NORIA_READY : NORIA_PENDING;
 }
 

@@ -113,6 +113,7 @@ std::int32_t Pool::start_thread(Crew& crew, Call call) noexcept {
   auto* start = new (room) Start{&crew, this, call};
   // ORDER: relaxed, the caller's reference, or its right to call, keeps the count above zero.
   references_.fetch_add(1, NORIA_RELAXED);
+  if (options_.on_thread_made != nullptr) options_.on_thread_made(options_.hook_data);
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -125,6 +126,7 @@ std::int32_t Pool::start_thread(Crew& crew, Call call) noexcept {
   ::pthread_attr_destroy(&attributes);
   if (error == 0) return 0;
   raw_free(start, sizeof(Start), alignof(Start));
+  if (options_.on_thread_failed != nullptr) options_.on_thread_failed(options_.hook_data);
   release();
   return -EAGAIN;
 }

@@ -22,8 +22,10 @@ inline constexpr std::uint64_t kNoLimit = UINT64_MAX / 2;
 struct PoolOptions {
   std::uint32_t max_threads[kPoolClasses] = {64, 16, 512};  // files, names, user; at least 1
   std::uint64_t queue_limit[kPoolClasses] = {kNoLimit, kNoLimit, kNoLimit};
-  std::uint64_t keep_alive_ns = 10 * kNsPerSec;  // kNever: threads stay until close()
-  std::size_t stack_size = 0;                    // 0: the system's
+  std::uint64_t keep_alive_ns = 10 * kNsPerSec;    // kNever: threads stay until close()
+  std::size_t stack_size = 0;                      // 0: the system's
+  void (*on_thread_made)(void* data) = nullptr;    // by its maker, before it exists; may be under a lock
+  void (*on_thread_failed)(void* data) = nullptr;  // after on_thread_made: there is no thread after all
   void (*on_thread_start)(void* data) = nullptr;
   void (*on_thread_stop)(void* data) = nullptr;
   void* hook_data = nullptr;

@@ -91,6 +91,8 @@ std::int32_t Core::build_pool() {
     for (std::uint64_t& limit : pool.queue_limit) limit = options_.pool_queue_limit;
   }
   pool.keep_alive_ns = options_.pool_keep_alive_ns;
+  pool.on_thread_made = pool_thread_made;
+  pool.on_thread_failed = pool_thread_failed;
   pool.on_thread_start = pool_thread_start;
   pool.on_thread_stop = pool_thread_stop;
   pool.hook_data = this;
@@ -135,17 +137,27 @@ bool Core::owned_here() const {
 }
 
 std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, task::Task** out) {
-  sched::Worker* worker = worker_here();
-  bool between_turns = worker == nullptr && owned_here();
-  if (between_turns) worker = &scheduler_->worker(0);
-  if (worker == nullptr) return -NORIA_EWRONGTHREAD;
+  if (sched::Worker* worker = worker_here(); worker != nullptr) return spawn_on(*worker, vtable, state, out);
+  if (!owned_here()) return -NORIA_EWRONGTHREAD;
+  // Between two turns: it is driven for this moment, so that no other thread ends it meanwhile.
+  // ORDER: seq_cst, as begin_driving.
+  if (driving_.exchange(true, NORIA_SEQ_CST)) return -NORIA_ESHUTDOWN;
+  std::int32_t error = spawn_on(scheduler_->worker(0), vtable, state, out);
+  // ORDER: seq_cst, as end_driving.
+  driving_.store(false, NORIA_SEQ_CST);
+  (void)end_if_closing(0);
+  return error;
+}
+
+// The calling thread owns the worker, which schedule() knows or finds in its inbox.
+std::int32_t Core::spawn_on(sched::Worker& worker, const noria_task_vtable* vtable, void* state, task::Task** out) {
   if (closed()) return -NORIA_ESHUTDOWN;
   void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
   if (slot == nullptr) return -ENOMEM;
-  task::Task* task = task::construct(slot, vtable, state, worker, sched::next_task_id());
+  task::Task* task = task::construct(slot, vtable, state, &worker, sched::next_task_id());
   task->local = true;
   task->counted = true;
-  worker->count_local();
+  worker.count_local();
   using Word = task::StateWord;
   if (out == nullptr) {
     task->word.init(Word::kNotified | Word::kLocal, 1);
@@ -154,11 +166,7 @@ std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, tas
     task->word.init(Word::kNotified | Word::kLocal | Word::kJoinInterest, 2);
     *out = task;
   }
-  if (between_turns) {
-    worker->schedule(task, task::Hint::kSpawn);  // tells the descriptor that a foreign loop watches
-  } else {
-    worker->push_local(task);
-  }
+  worker.schedule(task, task::Hint::kSpawn);
   return NORIA_OK;
 }
 

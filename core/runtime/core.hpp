@@ -71,10 +71,14 @@ class Core {
   [[nodiscard]] T* make_future(Args&&... args) noexcept {
     T* future = make<T>(SlotKind::kFuture, this, std::forward<Args>(args)...);
     if (future == nullptr) return nullptr;
-    live_add(Live::kFutures, 1);
-    future->publish_life();
-    if (task::t_context.worker_core != this) cancel_if_late(*future);
+    publish(*future);
     return future;
+  }
+  // For a future that is larger than its type: what make_future does with the constructed object.
+  void publish(task::Future& future) {
+    live_add(Live::kFutures, 1);
+    future.publish_life();
+    if (task::t_context.worker_core != this) cancel_if_late(future);
   }
 
   // --- tasks. The state passes on success. `out` (may be nullptr) gets a handle.
@@ -195,6 +199,8 @@ class Core {
   void run_worker(sched::Worker& worker);
   void worker_ended(sched::Worker& worker);
   void part_ended();
+  static void pool_thread_made(void* core);
+  static void pool_thread_failed(void* core);
   static void pool_thread_start(void* core);
   static void pool_thread_stop(void* core);
 
@@ -209,6 +215,8 @@ class Core {
   std::int32_t shutdown_current(std::uint64_t timeout_ns, noria_shutdown_report* report);
   void end_worker_here();
   bool end_if_closing(std::uint64_t timeout_ns);
+  [[nodiscard]] std::int32_t spawn_on(sched::Worker& worker, const noria_task_vtable* vtable, void* state,
+                                      task::Task** out);
   bool has_local_tasks();
   void start_reaper();
   static void* reap(void* core);

@@ -19,7 +19,10 @@ std::uint64_t EngineDriver::virtual_wait_ns(std::uint64_t timeout_ns) const {
   return timeout_ns < kNsPerMs ? timeout_ns : kNsPerMs;
 }
 
-void EngineDriver::interrupt() { core_.reactor_->unpark(); }
+void EngineDriver::interrupt() {
+  if (core_.forked()) return;  // the descriptor is the parent's too (A15)
+  core_.reactor_->unpark();
+}
 
 bool EngineDriver::has_sources() const { return core_.reactor_->sources() != 0; }
 

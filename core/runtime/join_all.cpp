@@ -23,8 +23,7 @@ std::int32_t JoinAll::create(Core& core, task::Future* const* futures, std::size
   void* slot = core.alloc(SlotKind::kFuture, sizeof(JoinAll) + count * sizeof(task::Future*), alignof(JoinAll));
   if (slot == nullptr) return -ENOMEM;
   auto* all = new (slot) JoinAll(&core, futures, count);
-  live_add(Live::kFutures, 1);
-  all->publish_life();
+  core.publish(*all);
   *out = all;
   for (std::size_t i = 0; i < count; ++i) all->listen(all->children()[i], i);
   all->tell(count);

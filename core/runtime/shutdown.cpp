@@ -51,7 +51,11 @@ bool Core::close() {
   std::uint64_t queued = 0;
   for (std::size_t i = 0; i < blocking::kPoolClasses; ++i)
     queued += pool_->metrics(static_cast<blocking::PoolClass>(i)).queued;
+  // What the jobs' discard functions call is a call from inside.
+  Core* before = t_context.ending;
+  t_context.ending = this;
   pool_->close();
+  t_context.ending = before;
   // ORDER: relaxed, published by the store of the phase.
   jobs_dropped_.store(queued, NORIA_RELAXED);
   // ORDER: seq_cst, pairs with closed() and end_if_closing().
@@ -74,8 +78,8 @@ std::int32_t Core::end(std::uint64_t timeout_ns, noria_shutdown_report* report) 
     Swept late;
     sweep_futures(late);
     sync::futex_wake_all(phase_);
-    // ORDER: acquire, pairs with part_ended: the last may have come between the wait and kEnded.
-    if (report_.timed_out != 0 && left_.load(NORIA_ACQUIRE) == 0) sweep(true);
+    // ORDER: seq_cst, pairs with part_ended: the last may have come between the wait and kEnded.
+    if (report_.timed_out != 0 && left_.load(NORIA_SEQ_CST) == 0) sweep(true);
   }
   return wait_for_end(deadline_ns, report);
 }
@@ -222,8 +226,8 @@ std::int32_t Core::shutdown_current(std::uint64_t timeout_ns, noria_shutdown_rep
   // ORDER: seq_cst, gives it back.
   driving_.store(false, NORIA_SEQ_CST);
   if (foreign) return -NORIA_EWRONGTHREAD;
-  (void)end_if_closing(timeout_ns);
   std::uint64_t deadline_ns = saturating_add(monotonic_ns(), timeout_ns > kGraceNs ? timeout_ns : kGraceNs);
+  (void)end_if_closing(timeout_ns);
   return wait_for_end(deadline_ns, report);
 }
 

@@ -69,6 +69,9 @@ void Core::run_worker_on_pool(void* data) {
   Core* core = worker.core;
   core->run_worker(worker);
   t_context.core = core;
+  // It may have lost the worker to a blocking call that outlasted the shutdown: the task of that poll is swept now.
+  // ORDER: seq_cst, behind the poll's end; pairs with the store of kEnded before the last sweep of end().
+  if (core->phase_.load(NORIA_SEQ_CST) == kEnded) core->sweep(core->left_.load(NORIA_SEQ_CST) == 0);
 }
 
 // Until the runtime stops, or until the worker has passed to another thread.
@@ -100,13 +103,17 @@ void Core::part_ended() {
   // ORDER: seq_cst, as above.
   if (last_worker_ends_.load(NORIA_SEQ_CST)) (void)end(0, nullptr);
   // The shutdown did not wait for this one: what it still held is swept now.
-  // ORDER: acquire, pairs with the end of the shutdown.
-  if (phase_.load(NORIA_ACQUIRE) == kEnded) sweep(true);
+  // ORDER: seq_cst, after its part has ended; pairs with the end of the shutdown.
+  if (phase_.load(NORIA_SEQ_CST) == kEnded) sweep(true);
 }
+
+// By who makes the thread: it may run long after that.
+void Core::pool_thread_made(void* data) { static_cast<Core*>(data)->add_holder(); }
+
+void Core::pool_thread_failed(void* data) { static_cast<Core*>(data)->drop_holder(); }
 
 void Core::pool_thread_start(void* data) {
   auto* core = static_cast<Core*>(data);
-  core->add_holder();
   t_context.core = core;
   t_context.pool_core = core;
   if (core->options_.on_thread_start != nullptr) core->options_.on_thread_start(core->options_.hook_data);

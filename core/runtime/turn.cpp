@@ -70,7 +70,7 @@ noria_join_result outcome(std::int32_t result) {
 }  // namespace
 
 std::int32_t Core::block_on(const noria_task_vtable* vtable, void* state, noria_join_result* out) {
-  if (t_context.worker != nullptr || t_context.blocking) return -NORIA_ENESTED;
+  if (t_context.worker != nullptr || t_context.blocking || t_context.ending == this) return -NORIA_ENESTED;
   if (closed()) return -NORIA_ESHUTDOWN;
   return options_.current_thread() ? block_on_current(vtable, state, out) : block_on_thread(vtable, state, out);
 }

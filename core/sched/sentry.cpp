@@ -59,7 +59,7 @@ bool Worker::must_act() {
     if (moved == 0) {
       act = act || stuck_worker_needs_help(worker, now_ns);
     } else {
-      std::uint64_t queued = worker.queue_depth() + scheduler_.inject().size(i);
+      std::uint64_t queued = worker.stealable() + scheduler_.inject().size();
       act = act || queued * (Scheduler::kSentryTickNs / moved) > Scheduler::kBacklogNs;
     }
   }
@@ -67,7 +67,7 @@ bool Worker::must_act() {
 }
 
 bool Worker::stuck_worker_needs_help(Worker& worker, std::uint64_t now_ns) {
-  if (worker.queue_depth() != 0 || !scheduler_.inject().empty()) return true;
+  if (worker.stealable() != 0 || !scheduler_.inject().empty()) return true;
   task::Driver& driver = scheduler_.driver();
   if (driver.next_deadline_ns(worker.index()) <= now_ns) return true;
   if (scheduler_.poller() != IdleWord::kNobody) return false;

@@ -26,6 +26,8 @@ void Worker::take_all(task::Queue& to) {
 // On the only worker of a current-thread runtime they may lie in guest slabs too: they were made between two turns. Elsewhere the
 // local tasks in a worker's slab are its own, and other slabs hold those of others.
 void Worker::drop_local_tasks(std::span<Slab* const> slabs) {
+  // ORDER: relaxed, for the report: drops of the user's that do not end are named as polls are.
+  running_name_.store("drop of local tasks", NORIA_RELAXED);
   for (bool again = true; again;) {
     while (Task* task = run_local(take_local())) task::drop_queued(task);
     again = false;

@@ -256,11 +256,14 @@ Task* Worker::steal_for(Worker& thief, bool slot_too, std::uint32_t& moved) {
   return task;
 }
 
+std::uint32_t Worker::stealable() const {
+  // ORDER: relaxed, a hint.
+  return ring_.size() + (lifo_.load(NORIA_RELAXED) != nullptr ? 1 : 0);
+}
+
 std::uint32_t Worker::queue_depth() const {
   // ORDER: relaxed, a hint.
-  std::uint32_t slot = lifo_.load(NORIA_RELAXED) != nullptr ? 1 : 0;
-  // ORDER: relaxed, a hint.
-  return ring_.size() + slot + static_cast<std::uint32_t>(inbox_size_.load(NORIA_RELAXED));
+  return stealable() + static_cast<std::uint32_t>(inbox_size_.load(NORIA_RELAXED));
 }
 
 bool Worker::has_ready() const {

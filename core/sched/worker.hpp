@@ -2,7 +2,7 @@
 // Threads:    everything is the owner's (the thread whose context names this worker), but for: steal_from, the counters, the inbox
 //             of local tasks, and the park state.
 // Invariants: W1 at most kLifoInARow polls in a row come from the LIFO slot while the ring has tasks. W2 the inject queue is looked at
-//             every `inject_interval` polls, the driver every kDriverInterval. W3 a worker parks with empty ring, slot and list.
+//             every kInjectInterval polls at least, the driver every kDriverInterval (the reactor later, behind a backlog). W3 a worker parks with empty ring, slot and list.
 // Lifetime:   owned by the scheduler; outlives every thread that has been its owner.
 #pragma once
 
@@ -42,7 +42,6 @@ class Worker final : public task::Home, public Allocated {
   void park(std::uint64_t limit_ns);
   // Puts a task into its queues.
   void push(task::Task* task, task::Hint hint);
-  void push_local(task::Task* task) { local_.push(task); }
   bool has_ready() const;
   // Looks at I/O and time without sleeping.
   void look_at_driver();
@@ -79,6 +78,7 @@ class Worker final : public task::Home, public Allocated {
   WorkerCounters& counters() { return counters_; }
   const WorkerCounters& counters() const { return counters_; }
   std::uint32_t queue_depth() const;
+  std::uint32_t stealable() const;  // of queue_depth: not the local tasks
   sync::ParkState& park_state() { return park_state_; }
   // ORDER: acquire, set before prepare(): who sees it parked knows where it sleeps.
   bool in_reactor() const { return in_reactor_.load(NORIA_ACQUIRE); }

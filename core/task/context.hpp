@@ -29,6 +29,7 @@ struct Context {
   Task* task = nullptr;                  // being polled; nullptr outside a poll
   std::uint32_t budget = kBudget;        // left in this poll
   bool budgeted = false;                 // inside a poll that has a budget
+  bool self_woken = false;               // the task woke itself during this poll
   bool budget_spent = false;             // a PENDING of this poll came from the budget
   runtime::Core* ending = nullptr;       // takes this runtime down, dropping its tasks
   bool blocking = false;                 // inside block_on: may not block again

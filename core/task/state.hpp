@@ -18,7 +18,8 @@
 //             S3 an incomplete task holds one reference of its own ("self"), released at completion, so
 //                a queue needs none.
 //             S4 with a count of one and no INIT nobody but the running thread can reach the word: wakers,
-//                handles and join futures all count. The transitions below use plain stores then. (A walk at
+//                handles and join futures all count (a poll's own waker is used by others during the poll only, and no
+//                transition is made meanwhile). The transitions below use plain stores then. (A walk at
 //                shutdown reads any word, and writes idle ones only, which have no running thread.)
 //
 //   from                      to                        by                     order
@@ -113,19 +114,6 @@ class StateWord {
     }
   }
 
-  // The running task notifies itself: it will be queued when its poll ends.
-  void notify_self() {
-    // ORDER: acquire, pairs with the release of the reference that made the count one (S4).
-    std::uint64_t now = word().load(NORIA_ACQUIRE);
-    if (refs(now) == 1) {
-      // ORDER: relaxed, nobody else can reach the word (S4).
-      word().store(now | kNotified, NORIA_RELAXED);
-    } else {
-      // ORDER: acq_rel, as wake_by_ref.
-      word().fetch_or(kNotified, NORIA_ACQ_REL);
-    }
-  }
-
   // NOTIFIED -> RUNNING, by the worker that took the task from its queue. NOTIFIED is cleared before the
   // poll, so that a wake during it is seen (P1).
   [[nodiscard]] ToRunning to_running() {
@@ -143,20 +131,22 @@ class StateWord {
 
   // RUNNING -> idle after PENDING; kRequeue: it was woken meanwhile and the caller queues it; kDrop: it was
   // cancelled meanwhile, is still RUNNING, and the caller drops it.
-  [[nodiscard]] ToIdle to_idle() {
+  // `self_woken`: the task woke itself in the poll, which its thread knows without the word.
+  [[nodiscard]] ToIdle to_idle(bool self_woken = false) {
+    const std::uint64_t self = self_woken ? kNotified : 0;
     // ORDER: acquire, pairs with abort and with the release that made the count one.
     std::uint64_t now = word().load(NORIA_ACQUIRE);
     if (refs(now) == 1) {
       if ((now & kCancelled) != 0) return ToIdle::kDrop;
       // ORDER: release, publishes the poll's effects to the next one (another worker may steal it).
-      word().store(now & ~kRunning, NORIA_RELEASE);
-      return (now & kNotified) != 0 ? ToIdle::kRequeue : ToIdle::kIdle;
+      word().store((now & ~kRunning) | self, NORIA_RELEASE);
+      return ((now | self) & kNotified) != 0 ? ToIdle::kRequeue : ToIdle::kIdle;
     }
     for (;;) {
       if ((now & kCancelled) != 0) return ToIdle::kDrop;
       // ORDER: acq_rel, publishes the poll's effects; acquires a wake's. Failure is retried.
-      if (word().compare_exchange_weak(now, now & ~kRunning, NORIA_ACQ_REL))
-        return (now & kNotified) != 0 ? ToIdle::kRequeue : ToIdle::kIdle;
+      if (word().compare_exchange_weak(now, (now & ~kRunning) | self, NORIA_ACQ_REL))
+        return ((now | self) & kNotified) != 0 ? ToIdle::kRequeue : ToIdle::kIdle;
     }
   }
 

@@ -63,8 +63,10 @@ void complete(Task* task, bool state_lives) {
   ToComplete done = task->word.to_complete(keep, kept);
   if (keep && !kept) drop_state(task);  // the handle is gone: nobody will take the output
   if (done.notify) {
-    task->joining().cell.complete();
-    complete_joiners(task);
+    if (task->joinable) {
+      task->joining().cell.complete();
+      complete_joiners(task);
+    }
     unref(task);
   } else if (done.free) {
     free_task(task);
@@ -86,11 +88,13 @@ class PollScope {
       : task_(t_context.task),
         budget_(t_context.budget),
         budgeted_(t_context.budgeted),
-        spent_(t_context.budget_spent) {
+        spent_(t_context.budget_spent),
+        self_woken_(t_context.self_woken) {
     t_context.task = task;
     t_context.budget = kBudget;
     t_context.budgeted = true;
     t_context.budget_spent = false;
+    t_context.self_woken = false;
   }
   PollScope(const PollScope&) = delete;
   PollScope& operator=(const PollScope&) = delete;
@@ -99,6 +103,7 @@ class PollScope {
     t_context.budget = budget_;
     t_context.budgeted = budgeted_;
     t_context.budget_spent = spent_;
+    t_context.self_woken = self_woken_;
   }
 
  private:
@@ -106,6 +111,7 @@ class PollScope {
   std::uint32_t budget_;
   bool budgeted_;
   bool spent_;
+  bool self_woken_;
 };
 
 }  // namespace
@@ -127,14 +133,16 @@ void run(Task* task) {
     return;
   }
   std::int32_t result;
+  bool self_woken;
   {
     PollScope scope(task);
     noria_waker waker = borrowed_waker(task);
     noria_cx cx{&waker, {0, 0, 0}};
     result = poll_guarded(task, &cx);
+    self_woken = t_context.self_woken;
   }
   if (NORIA_LIKELY(result == NORIA_PENDING)) {
-    switch (task->word.to_idle()) {
+    switch (task->word.to_idle(self_woken)) {
       case ToIdle::kIdle:
         return;
       case ToIdle::kRequeue:
@@ -181,7 +189,7 @@ StateWord::Claim drop_local_for_shutdown(Task* task) {
 
 void wake_by_ref(Task* task) {
   if (t_context.task == task) {
-    task->word.notify_self();
+    t_context.self_woken = true;  // seen when the poll ends: no other thread need know
     return;
   }
   if (task->word.wake_by_ref()) task->home->schedule(task, Hint::kWake);
@@ -229,8 +237,8 @@ void detach(Task* task) {
   if (task->local && !task->home->here()) {
     // The output may be dropped on the task's own thread only: the reference travels there.
     if (task->word.send_back_output()) {
+      task->word.ref();  // keeps the home until this thread is done with it
       task->home->send_back(task);
-      return;
     }
   } else if (task->word.release_interest()) {
     drop_state(task);

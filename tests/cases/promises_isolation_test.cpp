@@ -17,7 +17,7 @@ constexpr unsigned kIdleBeside = kTwo | kFour;
 int repeats() { return rounds(25, 500); }
 
 // Switches of context of all threads of this process but the calling one, and how many threads there are.
-std::uint64_t switches_of_others() {
+[[maybe_unused]] std::uint64_t switches_of_others() {
   std::uint64_t sum = 0;
   DIR* tasks = ::opendir("/proc/self/task");
   NORIA_CHECK(tasks != nullptr, "no /proc");
@@ -40,7 +40,7 @@ std::uint64_t switches_of_others() {
   return sum;
 }
 
-void pause_ms(long ms) {
+[[maybe_unused]] void pause_ms(long ms) {
   timespec time{ms / 1000, (ms % 1000) * 1'000'000};
   ::nanosleep(&time, nullptr);
 }
