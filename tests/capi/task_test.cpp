@@ -336,6 +336,34 @@ Test(TaskAbi, Detached_before_the_end_the_output_is_dropped_by_the_worker) {
   });
 }
 
+// A task without a handle has no room for joiners: what an earlier task of its slot left there must not be taken for its own.
+Test(TaskAbi, Detached_from_the_start_its_output_is_dropped_while_a_waker_is_held) {
+  on_each_runtime([](Lane& lane) {
+    constexpr int kTasks = 600;  // more than a chunk of slots, so that slots are used again
+    ForeignWaker joiner;
+    for (int i = 0; i < kTasks; ++i) {
+      Output joined;
+      joined.answer = NORIA_PENDING;
+      noria_task* task = spawn_raw(lane.rt, &kNoTake, &joined);
+      NORIA_STATUS(noria_task_poll_join(task, joiner.cx(), nullptr), NORIA_PENDING);
+      NORIA_OK_CALL(noria_task_abort(task));
+      lane.until([&] { return joiner.wakes() == i + 1; }, "the joiner's wake");
+      NORIA_OK_CALL(noria_task_detach(task));
+    }
+    for (int i = 0; i < kTasks; ++i) {
+      Output state;
+      state.answer = NORIA_PENDING;
+      NORIA_OK_CALL(noria_spawn(lane.rt, &kWithTake, &state, nullptr));
+      lane.until([&] { return state.polls == 1; }, "the first poll");
+      state.answer = NORIA_READY;
+      state.kept.wake_by_ref();
+      lane.until([&] { return state.drops == 1; }, "the drop");
+      cr_assert_eq(state.takes, 0);
+    }
+    cr_assert_eq(joiner.wakes(), kTasks, "a joiner of an earlier task was woken again");
+  });
+}
+
 Test(TaskAbi, Abort_from_within_the_own_poll) {
   on_each_runtime([](Lane& lane) {
     std::atomic<noria_task*> self{nullptr};
