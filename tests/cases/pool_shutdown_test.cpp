@@ -86,3 +86,34 @@ Test(PoolShutdown, pool_shutdown_jobs_not_begun) {
     await_nothing_alive("jobs that had not begun");
   }
 }
+
+// What a discarded job calls is a call from inside of the runtime that ends: it is told so, and waits for nothing (P7).
+Test(PoolShutdown, pool_shutdown_from_a_discard) {
+  struct Ender {
+    noria_runtime* rt = nullptr;
+    std::atomic<bool> may_end{false};
+    std::atomic<int32_t> told{-1};
+    static int32_t run(void* arg) {
+      while (!static_cast<Ender*>(arg)->may_end) std::this_thread::yield();
+      return NORIA_OK;
+    }
+    static void discard(void* arg) {
+      auto* self = static_cast<Ender*>(arg);
+      self->told = noria_runtime_shutdown(self->rt, NORIA_FOREVER, nullptr);
+      self->may_end = true;
+    }
+  };
+  for (std::uint32_t workers : {0u, 2u}) {
+    noria_runtime_options options = lane_options(Lane{"", workers});
+    options.pool_user_threads = 1;
+    Watchdog watchdog("P7: a shutdown from a discard", kWatchdogSeconds);
+    Ender ender;
+    NORIA_OK_CALL(noria_runtime_new(&options, &ender.rt));
+    NORIA_OK_CALL(noria_spawn_blocking(ender.rt, Ender::run, nullptr, &ender, nullptr));
+    NORIA_OK_CALL(noria_spawn_blocking(ender.rt, Ender::run, Ender::discard, &ender, nullptr));
+    NORIA_STATUS(noria_runtime_shutdown(ender.rt, 8 * kSecond, nullptr), NORIA_OK);
+    cr_assert_eq(ender.told, NORIA_PENDING);
+    NORIA_OK_CALL(noria_runtime_release(ender.rt));
+    await_nothing_alive("a runtime that a discard has ended");
+  }
+}
