@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from contenders import PROGRAMS, Failed, contenders, finish, start
+from contender import PROGRAMS, Failed, finish, start
+from contenders import contenders
 from run import RESULTS
 
 # workload: two sizes, and the operations a round
@@ -45,17 +46,17 @@ def total(out):
 
 
 def count_micro(contender, workload, ops, batch, out):
-    words = ["--workers", "1", "--warmup", "0", "--ops", str(ops), "--batch", str(min(batch, ops))]
-    finish(start([*valgrind(out), contender.micro_program, workload, *words], None), f"{contender.name} {workload}")
+    command = contender.command("micro", workload, workers=1, warmup=0, ops=ops, batch=min(batch, ops))
+    finish(start([*valgrind(out), *command]), f"{contender.name} {workload}")
     return total(out)
 
 
 def count_echo(contender, requests, out):
-    server = start([*valgrind(out), *contender.echo_command, "--workers", "1"], None)
+    server = start([*valgrind(out), *contender.command("echo", workers=1)])
     port = re.fullmatch(r"port (\d+)\n", server.stdout.readline())[1]
     words = ["--port", port, "--connections", "50", "--bytes", "64", "--warmup", "100", "--requests", str(requests)]
     try:
-        finish(start([os.path.join(PROGRAMS, "noria-load"), *words], None), "the load")
+        finish(start([os.path.join(PROGRAMS, "noria-load"), *words]), "the load")
     finally:
         server.send_signal(signal.SIGTERM)
     finish(server, f"{contender.name} echo")
@@ -94,7 +95,7 @@ def main():
         if name not in names:
             continue
         workloads = wanted.only or [*MICRO, "echo_cpu"]
-        workloads = [w for w in workloads if (contender.echo_command if w == "echo_cpu" else contender.micro_program)]
+        workloads = [w for w in workloads if w in contender.workloads]
         reason = contender.build({"echo" if w == "echo_cpu" else "micro" for w in workloads})
         if reason:
             print(f"MISSING {name}: {reason}", file=sys.stderr)

@@ -73,9 +73,10 @@ def table(rows):
             continue
         cells = [" ".join([row["workload"], what(row["params"])]).strip(), str(row["workers"]), row["unit"], span(row)]
         for peer in peers:
-            theirs = [r for r in rows if r["contender"] == peer and r["workload"] == row["workload"]
-                      and r["params"] == row["params"] and (r["workers"] == row["workers"] or peer in ("epoll", "libuv"))]
             ratio, aim = row["ratio"].get(peer), aim_of(row, peer)
+            # A peer with one thread has no row for more workers: it is the one of 1 worker that Noria's is compared with.
+            theirs = ratio and [r for workers in (row["workers"], 1) for r in rows if r["contender"] == peer and r["workers"] == workers
+                                and r["workload"] == row["workload"] and r["params"] == row["params"]]
             reached = ratio and aim and ("reached" if ratio["median"] >= aim else "missed")
             cells += [span(theirs[0]) if theirs else "", ratio_span(ratio) if ratio else "", f"{aim:.3g} {reached}" if aim and ratio else ""]
         if row["disturbed"]:

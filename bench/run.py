@@ -11,7 +11,8 @@ import statistics
 import sys
 import time
 
-from contenders import Failed, contenders
+from contender import Failed
+from contenders import contenders
 from report import write_report
 from workloads import all_cases
 
@@ -27,6 +28,7 @@ def options():
     parser.add_argument("--rounds", type=int, metavar="N", help="undisturbed rounds a case (7; with --quick 3)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and cases, within 3 minutes")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
+    parser.add_argument("--results", metavar="DIR", default=RESULTS, help="write the table and all else there (bench/results)")
     parser.add_argument("--list", action="store_true", help="name the workloads and peers, and run nothing")
     return parser.parse_args()
 
@@ -66,7 +68,7 @@ def progress(text, end=False):
 def run_case(case, runners, wanted, failures):
     """Rounds as {contender: {figure: value}}, and how many of them were disturbed."""
     rounds, attempts, began = [], 0, time.monotonic()
-    alive = [name for name in case.contenders if name in runners]
+    alive = [name for name, contender in runners.items() if case.takes(contender)]
     while alive and sum(not r[0] for r in rounds) < wanted:
         # On a machine that is never quiet repeating gains nothing.
         hopeless = attempts >= wanted + 2 and all(r[0] for r in rounds)
@@ -92,6 +94,10 @@ def run_case(case, runners, wanted, failures):
     return values, disturbed
 
 
+def names_in(rounds):
+    return list(dict.fromkeys(name for values in rounds for name in values))
+
+
 def spread(values):
     return {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)}
 
@@ -107,25 +113,26 @@ def ratios(figure, rounds, peer):
 def summary(case, rounds):
     figure = case.figures[0]
     parts = []
-    for name in case.contenders:
+    for name in names_in(rounds):
         values = [r[name][figure.key] for r in rounds if name in r]
         if values:
             parts.append(f"{name} {statistics.median(values):.4g}")
     return ", ".join(parts) + f" {figure.unit}"
 
 
-def rows_of(case, rounds, disturbed):
+def rows_of(case, rounds, disturbed, runners):
+    names = names_in(rounds)
     for figure in case.figures:
-        for name in case.contenders:
+        for name in names:
             values = [r[name][figure.key] for r in rounds if name in r]
             if not values:
                 continue
-            row = {"workload": case.workload, "contender": name, "workers": case.workers_of(name),
+            row = {"workload": case.workload, "contender": name, "workers": case.workers_of(runners[name]),
                    "params": dict(case.params, **figure.params), "unit": figure.unit, "better": figure.better}
             row.update(spread(values))
             row["disturbed"] = disturbed
             if name == "noria":
-                against = {peer: ratios(figure, rounds, peer) for peer in case.contenders if peer != "noria"}
+                against = {peer: ratios(figure, rounds, peer) for peer in names if peer != "noria"}
                 row["ratio"] = {peer: spread(list_) for peer, list_ in against.items() if list_}
             yield row
 
@@ -148,7 +155,7 @@ def main():
         sys.exit(f"no such peer: {' '.join(sorted(peers - set(known)))}; --list names them")
     runners, missing = {}, {}
     for name, contender in known.items():
-        kinds = dict.fromkeys(case.kind for case in cases if name in case.contenders)
+        kinds = dict.fromkeys(case.kind for case in cases if case.takes(contender))
         if (peers is None or name in peers) and kinds:
             progress(f"building {name}")
             reason = contender.build(kinds)
@@ -162,17 +169,17 @@ def main():
 
     rounds_wanted = max(1, wanted.rounds or (3 if wanted.quick else 7))
     rows, failures, began = [], [], time.monotonic()
-    os.makedirs(RESULTS, exist_ok=True)
+    os.makedirs(wanted.results, exist_ok=True)
     for case in cases:
         rounds, disturbed = run_case(case, runners, rounds_wanted, failures)
-        rows.extend(rows_of(case, rounds, disturbed))
+        rows.extend(rows_of(case, rounds, disturbed, runners))
         # After each case, so that a run that is broken off leaves what it has.
-        for path in [os.path.join(RESULTS, "latest.json")] + ([wanted.json] if wanted.json else []):
+        for path in [os.path.join(wanted.results, "latest.json")] + ([wanted.json] if wanted.json else []):
             with open(path, "w") as file:
                 json.dump(rows, file, indent=1)
                 file.write("\n")
-        write_report(os.path.join(RESULTS, "latest.md"), rows, runners, missing, failures, time.monotonic() - began)
-    print(f"bench/results/latest.md ({len(cases)} cases, {len(failures)} failures)")
+        write_report(os.path.join(wanted.results, "latest.md"), rows, runners, missing, failures, time.monotonic() - began)
+    print(f"{os.path.relpath(wanted.results)}/latest.md ({len(cases)} cases, {len(failures)} failures)")
     return 1 if failures else 0
 
 

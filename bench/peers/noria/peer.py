@@ -1,0 +1,19 @@
+"""Noria itself: bench/micro and bench/net, linked with the archive that is shipped."""
+import os
+import re
+
+from contender import PROGRAMS, ROOT, Contender, build_cmake
+
+WORKLOADS = ["spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "timer_churn", "timer_fire", "blocking",
+             "echo_cpu"]
+
+
+def version():
+    with open(os.path.join(ROOT, "capi", "include", "noria", "noria.h")) as file:
+        return ".".join(re.findall(r"#define NORIA_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", file.read()))
+
+
+def contenders():
+    programs = {"micro": [os.path.join(PROGRAMS, "noria-bench")], "echo": [os.path.join(PROGRAMS, "noria-echo")]}
+    builder = build_cmake({"micro": ["bench_micro"], "echo": ["bench_noria_echo", "bench_load"]})
+    return [Contender("noria", builder, programs, WORKLOADS, version)]
