@@ -27,6 +27,7 @@ def options():
     parser.add_argument("--peers", metavar="LIST", help="these peers alone, by comma; 'none' for Noria alone")
     parser.add_argument("--rounds", type=int, metavar="N", help="undisturbed rounds a case (7; with --quick 3)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and cases, within 3 minutes")
+    parser.add_argument("--growth", action="store_true", help="at 4, 8 and 16 workers and with up to 10 M timers too")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
     parser.add_argument("--results", metavar="DIR", default=RESULTS, help="write the table and all else there (bench/results)")
     parser.add_argument("--list", action="store_true", help="name the workloads and peers, and run nothing")
@@ -69,6 +70,8 @@ def run_case(case, runners, wanted, failures):
     """Rounds as {contender: {figure: value}}, and how many of them were disturbed."""
     rounds, attempts, began = [], 0, time.monotonic()
     alive = [name for name, contender in runners.items() if case.takes(contender)]
+    if "noria" not in alive:
+        return [], 0
     while alive and sum(not r[0] for r in rounds) < wanted:
         # On a machine that is never quiet repeating gains nothing.
         hopeless = attempts >= wanted + 2 and all(r[0] for r in rounds)
@@ -104,7 +107,8 @@ def spread(values):
 
 def ratios(figure, rounds, peer):
     """How many times better Noria is, round by round."""
-    both = [(r["noria"][figure.key], r[peer][figure.key]) for r in rounds if "noria" in r and peer in r]
+    both = [(r["noria"][figure.key], r[peer][figure.key]) for r in rounds
+            if figure.key in r.get("noria", ()) and figure.key in r.get(peer, ())]
     if figure.better == "lower":
         return [theirs / ours for ours, theirs in both if ours > 0]
     return [ours / theirs for ours, theirs in both if theirs > 0]
@@ -114,7 +118,7 @@ def summary(case, rounds):
     figure = case.figures[0]
     parts = []
     for name in names_in(rounds):
-        values = [r[name][figure.key] for r in rounds if name in r]
+        values = [r[name][figure.key] for r in rounds if figure.key in r.get(name, ())]
         if values:
             parts.append(f"{name} {statistics.median(values):.4g}")
     return ", ".join(parts) + f" {figure.unit}"
@@ -124,7 +128,7 @@ def rows_of(case, rounds, disturbed, runners):
     names = names_in(rounds)
     for figure in case.figures:
         for name in names:
-            values = [r[name][figure.key] for r in rounds if name in r]
+            values = [r[name][figure.key] for r in rounds if figure.key in r.get(name, ())]
             if not values:
                 continue
             row = {"workload": case.workload, "contender": name, "workers": case.workers_of(runners[name]),
@@ -139,7 +143,7 @@ def rows_of(case, rounds, disturbed, runners):
 
 def main():
     wanted = options()
-    cases = all_cases(wanted.quick)
+    cases = all_cases(wanted.quick, wanted.growth)
     known = contenders()
     if wanted.list:
         print("workloads:", " ".join(dict.fromkeys(case.workload for case in cases)))

@@ -1,7 +1,8 @@
 """What is measured, in the order of the table."""
 import micro_workloads
 import net_workloads
+import service_workloads
 
 
-def all_cases(quick):
-    return [*micro_workloads.cases(quick), *net_workloads.cases(quick)]
+def all_cases(quick, growth=False):
+    return [*micro_workloads.cases(quick, growth), *service_workloads.cases(quick), *net_workloads.cases(quick)]

@@ -38,6 +38,26 @@ static inline uint64_t bench_random(uint64_t* state) {
   return *state = x;
 }
 
+/* The finaliser of splitmix64: what a task does where it is to do some work, and what shapes uneven_tree. */
+static inline uint64_t bench_mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+static inline uint64_t bench_work(uint64_t x, uint64_t hashes) {
+  for (uint64_t i = 0; i < hashes; i++) x = bench_mix(x);
+  return x;
+}
+
+/* Keeps the CPU busy until so much time of this thread has passed. */
+static inline void bench_burn_ns(uint64_t duration_ns) {
+  uint64_t end_ns = bench_clock_ns(CLOCK_THREAD_CPUTIME_ID) + duration_ns;
+  while (bench_clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+  }
+}
+
 /* The number behind `name` on the command line, or `fallback`. */
 static inline uint64_t bench_argument(int argc, char** argv, const char* name, uint64_t fallback) {
   for (int i = 1; i + 1 < argc; i++) {
