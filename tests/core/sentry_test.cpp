@@ -1,0 +1,113 @@
+// The sentry's tick (sched/sentry.cpp), a step at a time: a scheduler of three workers, none of which has a thread. Worker 0 is awake,
+// worker 1 sleeps in the reactor, worker 2 is parked by the test and is the sentry. The linker leads its futex_wait here (--wrap): each
+// call lasts for a tick, and the test decides what happened meanwhile.
+#include <criterion/criterion.h>
+
+#include <ctime>
+#include <functional>
+
+#include "sched/scheduler.hpp"
+#include "support/check.hpp"
+#include "task/task.hpp"
+
+using namespace noria;
+
+namespace {
+
+int32_t poll_pending(void*, const noria_cx*) { return NORIA_PENDING; }
+const noria_task_vtable kVtable = {sizeof(noria_task_vtable), 0, poll_pending, nullptr, nullptr, "queued"};
+
+// Of time and I/O nothing ever comes.
+class NoDriver final : public task::Driver {
+ public:
+  void wait(std::uint64_t, std::uint64_t) override { NORIA_CHECK(false, "the sentry is not the poller"); }
+  void interrupt() override {}
+  bool has_sources() const override { return false; }
+  std::uint64_t now_ns() const override { return 1; }
+  std::uint64_t next_deadline_ns(std::uint32_t) const override { return kNever; }
+  bool due(std::uint32_t, std::uint64_t) const override { return false; }
+  void fire_due(std::uint32_t, std::uint64_t, bool) override {}
+  bool would_jump() const override { return false; }
+  bool jump(std::uint64_t) override { return false; }
+  void pushed_late() override {}
+};
+
+std::function<void()> g_meanwhile;  // during each tick of the sentry
+
+struct Bench {
+  NoDriver driver;
+  Vector<Slab*> slabs;
+  std::unique_ptr<sched::Scheduler> scheduler;
+
+  Bench() {
+    for (int i = 0; i < 3; ++i) slabs.push_back(Slab::create([](void*) {}, nullptr));
+    sched::Config config;
+    config.workers = 3;
+    scheduler = std::make_unique<sched::Scheduler>(nullptr, driver, config, slabs);
+    cr_assert(scheduler->take_poller(1));
+    scheduler->worker(1).park_state().prepare();
+    scheduler->idle().park(false);
+  }
+  ~Bench() {
+    scheduler.reset();
+    for (Slab* slab : slabs) slab->orphan();
+  }
+  task::Task* make_task(task::Home& home) {
+    void* slot = slabs[0]->alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
+    return task::construct(slot, &kVtable, nullptr, &home, 1);
+  }
+  static void end(task::Task* task) {
+    task->~Task();
+    Slab::free(task);
+  }
+  sched::Worker& sentry() { return scheduler->worker(2); }
+  std::uint64_t acts() { return sentry().counters().sentry_acts.get(); }
+};
+
+}  // namespace
+
+// futex_wait(Atomic<std::uint32_t>&, std::uint32_t, std::uint64_t)
+extern "C" void __wrap__ZN5noria4sync10futex_waitERSt6atomicIjEjm(Atomic<std::uint32_t>&, std::uint32_t,
+                                                                  std::uint64_t timeout_ns) noexcept {
+  NORIA_CHECK(timeout_ns == sched::Scheduler::kSentryTickNs, "a sentry that ticks sleeps for a tick");
+  g_meanwhile();
+  timespec tick{0, static_cast<long>(timeout_ns)};
+  while (::nanosleep(&tick, &tick) != 0) {
+  }
+}
+
+// A worker that goes on polling, but slowly, over a queue that is worth it: whichever thread has filled it.
+Test(Sentry, P4_backlog_in_any_shard_of_the_inject_queue_is_shared) {
+  for (std::uint32_t shard = 0; shard < 3; ++shard) {
+    Bench bench;
+    task::Task* queued = bench.make_task(*bench.scheduler);
+    int ticks = 0;
+    g_meanwhile = [&] {
+      NORIA_CHECK(++ticks <= 3, "P4: nobody comes to help with what is in shard %u", shard);
+      if (ticks == 1) bench.scheduler->inject().push(shard, queued);
+      bench.scheduler->worker(0).counters().polls.add(1);
+    };
+    bench.sentry().park(kNever);
+    cr_assert_eq(ticks, 1);
+    cr_assert_eq(bench.acts(), 1);
+    cr_assert_eq(bench.scheduler->inject().pop(0, 1).pop(), queued);
+    Bench::end(queued);
+  }
+}
+
+// What only its own worker may poll is no reason to get up.
+Test(Sentry, Local_tasks_of_a_stuck_worker_are_left_alone) {
+  Bench bench;
+  sched::Worker& stuck = bench.scheduler->worker(0);
+  task::Task* local = bench.make_task(stuck);
+  stuck.schedule(local, task::Hint::kWake);
+  cr_assert_eq(stuck.queue_depth(), 1);
+  int ticks = 0;
+  g_meanwhile = [&] {
+    if (++ticks == 5) cr_assert(bench.sentry().park_state().notify());
+  };
+  bench.sentry().park(kNever);
+  cr_assert_eq(ticks, 5);
+  cr_assert_eq(bench.acts(), 0);
+  Bench::end(local);
+}
