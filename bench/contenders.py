@@ -10,6 +10,8 @@ PEERS = (
     "tokio",
     "epoll",
     "libuv",
+    "go",
+    "asio",
 )
 
 

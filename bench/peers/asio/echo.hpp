@@ -1,0 +1,31 @@
+// echo.hpp: the frame of both echo servers: a port, SIGTERM, and what was served.
+#pragma once
+
+#include <csignal>
+
+#include "loop.hpp"
+
+enum : std::size_t { kBufferBytes = 32 * 1024 };
+
+inline std::atomic<std::uint64_t> total_bytes, total_connections;
+
+/// Listens on a free port of loopback, prints it, calls `accept(acceptor)`, serves until SIGTERM, then prints what it did.
+template <typename Accept>
+void serve(unsigned workers, const char* contender, Accept accept) {
+  asio::io_context context(static_cast<int>(workers));
+  asio::ip::tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
+  asio::signal_set terminate(context, SIGTERM);
+  terminate.async_wait([&](asio::error_code, int) { context.stop(); });
+  std::printf("port %u\n", acceptor.local_endpoint().port());
+  std::fflush(stdout);
+  accept(acceptor);
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < workers; i++) others.emplace_back([&] { context.run(); });
+  context.run();
+  for (std::thread& thread : others) thread.join();
+  bench_json_open("echo", contender, workers);
+  bench_json_number("connections", static_cast<double>(total_connections.load()));
+  bench_json_number("bytes", static_cast<double>(total_bytes.load()));
+  bench_json_number("cpu_ns", static_cast<double>(bench_cpu_ns()));
+  bench_json_close();
+}

@@ -1,0 +1,3 @@
+module noria-bench-go
+
+go 1.26
