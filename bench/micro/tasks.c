@@ -20,41 +20,56 @@ static void spawn_many_begin(rounds* r, const noria_cx* cx) {
   for (uint64_t i = 0; i < r->passes; i++) BENCH_CHECK(noria_spawn(rt, &pass_task, &r->gate, NULL) == NORIA_OK);
 }
 
-void spawn_many(bench_run* run) { rounds_run(run, run->batch, spawn_many_begin); }
+void spawn_many(bench_run* run) { rounds_run(run, run->batch, spawn_many_begin, NULL); }
 
-/* spawn_remote: the same from a thread that is no worker; the last task of a batch posts a
- * semaphore. */
+/* spawn_remote: the same from threads that are no workers; they share the batch, and the last task of a thread's part posts
+ * its semaphore. */
 
-typedef struct remote_gate {
+typedef struct spawner {
+  bench_run* run;
+  uint64_t part; /* of each batch */
+  pthread_t thread;
   _Atomic uint64_t remaining;
   sem_t open;
-} remote_gate;
+} spawner;
 
 static int32_t remote_poll(void* state, const noria_cx* cx) {
   (void)cx;
-  remote_gate* g = state;
+  spawner* s = state;
   /* ORDER: acq_rel, as gate_pass; the semaphore publishes it to the waiting thread. */
-  if (atomic_fetch_sub_explicit(&g->remaining, 1, memory_order_acq_rel) == 1) sem_post(&g->open);
+  if (atomic_fetch_sub_explicit(&s->remaining, 1, memory_order_acq_rel) == 1) sem_post(&s->open);
   return NORIA_READY;
 }
 
-static const noria_task_vtable remote_task = {sizeof remote_task, 0, remote_poll, NULL, NULL, "remote"};
-
-void spawn_remote(bench_run* run) {
-  remote_gate g = {.remaining = 0};
-  BENCH_CHECK(sem_init(&g.open, 0, 0) == 0);
-  run->cpu_ns = bench_cpu_ns();
-  run->wall_ns = bench_now_ns();
-  for (uint64_t done = 0; done < run->ops; done += run->batch) {
+static void* spawner_main(void* arg) {
+  static const noria_task_vtable task = {sizeof task, 0, remote_poll, NULL, NULL, "remote"};
+  spawner* s = arg;
+  for (uint64_t done = 0; done < s->run->ops; done += s->run->batch) {
     /* ORDER: relaxed, spawning publishes it. */
-    atomic_store_explicit(&g.remaining, run->batch, memory_order_relaxed);
-    for (uint64_t i = 0; i < run->batch; i++) BENCH_CHECK(noria_spawn(run->rt, &remote_task, &g, NULL) == NORIA_OK);
-    while (sem_wait(&g.open) != 0) {
+    atomic_store_explicit(&s->remaining, s->part, memory_order_relaxed);
+    for (uint64_t i = 0; i < s->part; i++) BENCH_CHECK(noria_spawn(s->run->rt, &task, s, NULL) == NORIA_OK);
+    while (sem_wait(&s->open) != 0) {
     }
   }
-  run->wall_ns = bench_now_ns() - run->wall_ns;
-  run->cpu_ns = bench_cpu_ns() - run->cpu_ns;
-  sem_destroy(&g.open);
+  return NULL;
+}
+
+void spawn_remote(bench_run* run) {
+  enum { kMaxSpawners = 64 };
+  static spawner spawners[kMaxSpawners]; /* outlive a task that still leaves its semaphore */
+  uint64_t count = bench_option(run, "--spawners", 1);
+  BENCH_CHECK(count > 0 && count <= kMaxSpawners && run->batch % count == 0);
+  bench_begin(run);
+  for (uint64_t i = 0; i < count; i++) {
+    spawner* s = &spawners[i];
+    s->run = run;
+    s->part = run->batch / count;
+    BENCH_CHECK(sem_init(&s->open, 0, 0) == 0);
+    if (i > 0) BENCH_CHECK(pthread_create(&s->thread, NULL, spawner_main, s) == 0);
+  }
+  spawner_main(&spawners[0]);
+  for (uint64_t i = 1; i < count; i++) pthread_join(spawners[i].thread, NULL);
+  bench_end(run);
 }
 
 /* yield_many: 1,000 tasks that yield until all of them together have yielded `batch` times. */
@@ -90,7 +105,7 @@ static void yield_many_begin(rounds* r, const noria_cx* cx) {
   }
 }
 
-void yield_many(bench_run* run) { rounds_run(run, kYieldTasks, yield_many_begin); }
+void yield_many(bench_run* run) { rounds_run(run, kYieldTasks, yield_many_begin, NULL); }
 
 /* ping_pong: each pair: the first task makes two oneshots, spawns the second, sends on one and
  * waits for the answer on the other. An operation is a pair. */
@@ -156,7 +171,7 @@ static void ping_pong_begin(rounds* r, const noria_cx* cx) {
   }
 }
 
-void ping_pong(bench_run* run) { rounds_run(run, run->batch, ping_pong_begin); }
+void ping_pong(bench_run* run) { rounds_run(run, run->batch, ping_pong_begin, NULL); }
 
 /* chained_spawn: each task spawns the next one and ends; the last passes the gate. */
 
@@ -187,4 +202,4 @@ static void chained_spawn_begin(rounds* r, const noria_cx* cx) {
   BENCH_CHECK(noria_spawn(c.rt, &chain_task, &c, NULL) == NORIA_OK);
 }
 
-void chained_spawn(bench_run* run) { rounds_run(run, 1, chained_spawn_begin); }
+void chained_spawn(bench_run* run) { rounds_run(run, 1, chained_spawn_begin, NULL); }

@@ -4,8 +4,11 @@ import re
 
 from contender import PROGRAMS, ROOT, Contender, build_cmake
 
-WORKLOADS = ["spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "timer_churn", "timer_fire", "blocking",
-             "echo_cpu"]
+WORKLOADS = [
+    "spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "unbalanced_producer", "fork_join_fib", "uneven_tree",
+    "wake_latency", "light_load", "timer_churn", "timer_reset", "timer_fire", "blocking", "blocking_seq", "idle_task_bytes", "timer_bytes",
+    "startup", "echo_cpu",
+]
 
 
 def version():
