@@ -12,6 +12,9 @@ PEERS = (
     "libuv",
     "go",
     "asio",
+    "tbb",
+    "taskflow",
+    "libfork",
 )
 
 

@@ -23,7 +23,14 @@ struct Run {
   unsigned workers = 1;
   std::uint64_t wall_ns = 0;
   std::uint64_t cpu_ns = 0;
+  int argc = 0;
+  char** argv = nullptr;
   std::vector<std::pair<const char*, double>> figures;  // stand in place of ns_per_op
+
+  /// The number behind `name` on the command line.
+  [[nodiscard]] std::uint64_t option(const char* name, std::uint64_t fallback) const {
+    return bench_argument(argc, argv, name, fallback);
+  }
 
   void start() {
     cpu_ns = bench_cpu_ns();
@@ -60,6 +67,7 @@ struct Workload {
   std::uint64_t ops;
   std::uint64_t batch;
   void (*run)(Run& run);
+  bool cold = false;  // warms itself up, or must not
 };
 
 /// Lateness percentiles of timer_fire.
@@ -88,11 +96,13 @@ inline int run_main(int argc, char** argv, const char* contender, const std::vec
   for (const Workload& workload : workloads) {
     if (argc < 2 || std::strcmp(argv[1], workload.name) != 0) continue;
     Run run;
-    run.workers = static_cast<unsigned>(bench_argument(argc, argv, "--workers", 1));
-    run.ops = bench_argument(argc, argv, "--ops", workload.ops);
-    run.batch = std::min(bench_argument(argc, argv, "--batch", workload.batch), run.ops);
+    run.argc = argc;
+    run.argv = argv;
+    run.workers = static_cast<unsigned>(run.option("--workers", 1));
+    run.ops = run.option("--ops", workload.ops);
+    run.batch = std::min(run.option("--batch", workload.batch), run.ops);
     Run warmup = run;
-    warmup.ops = bench_argument(argc, argv, "--warmup", run.ops / 10);
+    warmup.ops = workload.cold ? 0 : run.option("--warmup", run.ops / 10);
     warmup.batch = std::min(warmup.batch, warmup.ops);
     if (warmup.ops > 0) workload.run(warmup);
     workload.run(run);

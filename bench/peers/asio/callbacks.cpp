@@ -4,6 +4,7 @@
 #include <asio/experimental/concurrent_channel.hpp>
 #include <functional>
 
+#include "common/remote.hpp"
 #include "loop.hpp"
 
 namespace {
@@ -193,24 +194,8 @@ void timer_fire(peer::Run& run) {
   peer::report_lateness(run, lateness_ns);
 }
 
-/// The batches of spawn_many, posted by a thread that is no worker; the last handler of a batch releases a semaphore.
 void spawn_remote(peer::Run& run) {
-  asio::io_context& context = the_loop(run.workers).context;
-  struct Remote {
-    Gate gate;
-    peer::Semaphore open;
-  } remote;
-  run.start();
-  for (std::uint64_t done = 0; done < run.ops; done += run.batch) {
-    remote.gate.shut(run.batch);
-    for (std::uint64_t i = 0; i < run.batch; i++) {
-      asio::post(context, [&remote] {
-        if (remote.gate.pass()) remote.open.release();
-      });
-    }
-    remote.open.acquire();
-  }
-  run.stop();
+  peer::spawn_remote(run, [&context = the_loop(run.workers).context](auto task) { asio::post(context, task); });
 }
 
 }  // namespace

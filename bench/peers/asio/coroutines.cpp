@@ -5,6 +5,7 @@
 #include <asio/experimental/concurrent_channel.hpp>
 #include <functional>
 
+#include "common/remote.hpp"
 #include "loop.hpp"
 
 namespace {
@@ -74,27 +75,17 @@ void spawn_many(peer::Run& run) {
   });
 }
 
-struct Remote {
-  Gate gate;
-  peer::Semaphore open;
-};
-
-Task pass_remote(Remote& remote) {
-  if (remote.gate.pass()) remote.open.release();
+template <typename Pass>
+Task pass_remote(Pass pass) {
+  pass();
   co_return;
 }
 
-/// The same from a thread that is no worker, where co_spawn queues of itself.
+/// From a thread that is no worker co_spawn queues of itself.
 void spawn_remote(peer::Run& run) {
-  asio::io_context& context = the_loop(run.workers).context;
-  Remote remote;
-  run.start();
-  for (std::uint64_t done = 0; done < run.ops; done += run.batch) {
-    remote.gate.shut(run.batch);
-    for (std::uint64_t i = 0; i < run.batch; i++) asio::co_spawn(context, pass_remote(remote), asio::detached);
-    remote.open.acquire();
-  }
-  run.stop();
+  peer::spawn_remote(run, [&context = the_loop(run.workers).context](auto pass) {
+    asio::co_spawn(context, pass_remote(pass), asio::detached);
+  });
 }
 
 Task yielder(Rounds& r, std::uint64_t yields) {
