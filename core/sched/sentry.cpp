@@ -2,7 +2,7 @@
 //
 // Every tick it compares each awake worker's count of polls with what it saw before. A count that stands still is a poll that runs
 // long: if there is anything that the stuck worker keeps from others (its queue and LIFO slot, its wheel, the inject queue, a reactor
-// that nobody polls), the sentry gets up and does it. A count that moves slowly over a long queue is a backlog; it is shared then.
+// that nobody polls), the sentry gets up and does it, what is due first. A count that moves slowly over a long queue is a backlog; it is shared then.
 // When a tick finds all parked several times in a row the sentry sleeps without end, and whoever wakes first rings it (I3, I4).
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
@@ -78,8 +78,11 @@ bool Worker::stuck_worker_needs_help(Worker& worker, std::uint64_t now_ns) {
   return false;
 }
 
-// Everything that a stuck worker may keep from others; what comes of it lands in this worker's queues.
+// Everything that a stuck worker may keep from others but for its queues; what comes of it lands in this worker's. It comes before
+// what was injected: that may take long.
 void Worker::serve_the_stuck() {
+  acting_ = false;
+  helping_ = true;
   task::Driver& driver = scheduler_.driver();
   std::uint64_t now_ns = driver.now_ns();
   for (std::uint32_t i = 0; i <= scheduler_.workers(); ++i) {

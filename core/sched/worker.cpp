@@ -44,6 +44,7 @@ void Worker::detach() {
 
 void Worker::loop() {
   while (!scheduler_.stopping()) {
+    if (NORIA_UNLIKELY(acting_)) serve_the_stuck();
     Task* task = next();
     if (task == nullptr) task = search();
     if (task == nullptr) {
@@ -202,13 +203,8 @@ Task* Worker::run_local(Task* task) {
 
 Task* Worker::search() {
   if (scheduler_.workers() == 1) return nullptr;
-  if (acting_) {
-    acting_ = false;
-    serve_the_stuck();
-    if (Task* task = next()) {
-      end_search();
-      return task;
-    }
+  if (helping_) {
+    helping_ = false;
     Task* task = steal(true);
     end_search();
     return task;

@@ -2,7 +2,7 @@
 // Threads:    everything is the owner's (the thread whose context names this worker), but for: steal_from, the counters, the inbox
 //             of local tasks, and the park state.
 // Invariants: W1 at most kLifoInARow polls in a row come from the LIFO slot while the ring has tasks. W2 the inject queue is looked at
-//             every kInjectInterval polls at least, the driver every kDriverInterval (the reactor later, behind a backlog). W3 a worker parks with empty ring, slot and list.
+//             every kInjectInterval polls at least, the driver every kDriverInterval or millisecond (the reactor later, behind a backlog). W3 a worker parks with empty ring, slot and list.
 // Lifetime:   owned by the scheduler; outlives every thread that has been its owner.
 #pragma once
 
@@ -152,7 +152,8 @@ class Worker final : public task::Home, public Allocated {
   std::uint64_t looked_ns_ = 0;  // when it looked at the driver last
   bool fresh_ = true;            // it has slept since, so the time between says nothing
   bool searching_ = false;       // counted as searching in the idle word
-  bool acting_ = false;          // as the sentry, for a stuck worker
+  bool acting_ = false;          // as the sentry, for a stuck worker: what is due first
+  bool helping_ = false;         // then what it has queued
   bool local_turn_ = false;
   task::Queue local_;
   Vector<std::uint64_t> seen_polls_;  // of each worker at the sentry's last tick

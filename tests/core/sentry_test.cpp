@@ -17,16 +17,22 @@ namespace {
 int32_t poll_pending(void*, const noria_cx*) { return NORIA_PENDING; }
 const noria_task_vtable kVtable = {sizeof(noria_task_vtable), 0, poll_pending, nullptr, nullptr, "queued"};
 
-// Of time and I/O nothing ever comes.
+// Of I/O nothing ever comes, and of time what the test puts into the wheel of worker 0.
 class NoDriver final : public task::Driver {
  public:
+  bool armed = false;  // a timer that is due
+  int fired = 0;
+
   void wait(std::uint64_t, std::uint64_t) override { NORIA_CHECK(false, "the sentry is not the poller"); }
   void interrupt() override {}
   bool has_sources() const override { return false; }
   std::uint64_t now_ns() const override { return 1; }
-  std::uint64_t next_deadline_ns(std::uint32_t) const override { return kNever; }
+  std::uint64_t next_deadline_ns(std::uint32_t wheel) const override { return wheel == 0 && armed ? 1 : kNever; }
   bool due(std::uint32_t, std::uint64_t) const override { return false; }
-  void fire_due(std::uint32_t, std::uint64_t, bool) override {}
+  void fire_due(std::uint32_t, std::uint64_t, bool) override {
+    armed = false;
+    ++fired;
+  }
   bool would_jump() const override { return false; }
   bool jump(std::uint64_t) override { return false; }
   void pushed_late() override {}
@@ -55,6 +61,13 @@ struct Bench {
   task::Task* make_task(task::Home& home) {
     void* slot = slabs[0]->alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
     return task::construct(slot, &kVtable, nullptr, &home, 1);
+  }
+  // For a task that is polled too.
+  task::Task* make_task(const noria_task_vtable& vtable, void* state) {
+    void* slot = slabs[0]->alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
+    task::Task* task = task::construct(slot, &vtable, state, scheduler.get(), 1);
+    task->word.init(task::StateWord::kNotified, 1);
+    return task;
   }
   static void end(task::Task* task) {
     task->~Task();
@@ -110,4 +123,32 @@ Test(Sentry, Local_tasks_of_a_stuck_worker_are_left_alone) {
   cr_assert_eq(ticks, 5);
   cr_assert_eq(bench.acts(), 0);
   Bench::end(local);
+}
+
+// It gets up for both, and what was injected may be long: the timer comes first.
+Test(Sentry, P4_due_timer_of_a_stuck_worker_fires_before_what_was_injected_is_polled) {
+  Bench bench;
+  struct Seen {
+    Bench& bench;
+    int fired_before = -1;
+  } seen{bench};
+  noria_task_vtable vtable = kVtable;
+  vtable.poll = [](void* state, const noria_cx*) -> int32_t {
+    auto* at = static_cast<Seen*>(state);
+    at->fired_before = at->bench.driver.fired;
+    at->bench.scheduler->stop();
+    return NORIA_PENDING;
+  };
+  task::Task* injected = bench.make_task(vtable, &seen);
+  g_meanwhile = [&] {
+    NORIA_CHECK(seen.fired_before == -1, "it sleeps on after the end");
+    bench.driver.armed = true;
+    bench.scheduler->inject().push(0, injected);
+  };
+  bench.sentry().attach();
+  bench.sentry().loop();
+  bench.sentry().detach();
+  cr_assert_eq(bench.acts(), 1);
+  cr_assert_eq(seen.fired_before, 1, "P4: the timer waits behind the injected task");
+  Bench::end(injected);
 }
