@@ -3,6 +3,8 @@
 // Order: the part (poller or not) is taken, ParkState::prepare, IdleWord::park, the last look at the queues, then sleep. Whoever brings work
 // does it the other way round (idle_word.hpp). The poller publishes the instant it will wake at before it reads the deadlines of the
 // sleepers; a sleeper that parks, or a guest that arms, reads it after its own is visible (G2).
+#include <algorithm>
+
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/sleep.hpp"
@@ -205,17 +207,17 @@ bool Worker::backlog_comes_first(std::uint64_t now_ns) {
   return first;
 }
 
-// Where polls take long, fewer of them come between two looks, so that timers and events wait for about a tick only.
+// Where polls take long, fewer of them come between two looks, so that timers and events wait for about a tick only. Behind a sleep the
+// time between says nothing, and what was learned before goes on.
 void Worker::pace_driver(std::uint64_t now_ns) {
-  std::uint64_t elapsed_ns = now_ns - looked_ns_;
+  std::uint64_t elapsed_ns = std::max<std::uint64_t>(now_ns - looked_ns_, 1);
   looked_ns_ = now_ns;
-  until_driver_ = kDriverInterval;
-  if (elapsed_ns > kNsPerMs && !fresh_) {
+  if (!fresh_) {
     std::uint64_t fitting = driver_interval_ * kNsPerMs / elapsed_ns;
-    until_driver_ = fitting == 0 ? 1 : static_cast<std::uint32_t>(fitting);
+    driver_interval_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, kDriverInterval));
   }
   fresh_ = false;
-  driver_interval_ = until_driver_;
+  until_driver_ = driver_interval_;
 }
 
 void Worker::stand_by() {
