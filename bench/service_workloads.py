@@ -62,6 +62,6 @@ def cases(quick):
     yield Service("stuck_poll", 2, {**stuck, "burn": "inline"}, STUCK)
     if not quick:
         yield Service("stuck_poll", 2, {**stuck, "burn": "none"}, STUCK)  # the rest without it
-    busy = {"rate": 4000, "connections": 200, "burn_every": 100, "burn_us": 5000, "seconds": seconds}
+    busy = {"rate": 4000, "connections": 199, "burn_every": 100, "burn_us": 5000, "seconds": seconds}
     for burn in ("inline", "pool"):
         yield Service("busy_neighbour", 2, {**busy, "burn": burn}, BUSY)

@@ -7,7 +7,7 @@ from contender import PROGRAMS, ROOT, Contender, build_cmake
 WORKLOADS = [
     "spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "unbalanced_producer", "fork_join_fib", "uneven_tree",
     "wake_latency", "light_load", "timer_churn", "timer_reset", "timer_fire", "blocking", "blocking_seq", "idle_task_bytes", "timer_bytes",
-    "startup", "echo_cpu",
+    "startup", "stuck_poll", "busy_neighbour", "echo_cpu",
 ]
 
 
@@ -17,6 +17,8 @@ def version():
 
 
 def contenders():
-    programs = {"micro": [os.path.join(PROGRAMS, "noria-bench")], "echo": [os.path.join(PROGRAMS, "noria-echo")]}
-    builder = build_cmake({"micro": ["bench_micro"], "echo": ["bench_noria_echo", "bench_load"]})
+    programs = {kind: [os.path.join(PROGRAMS, program)] for kind, program in (
+        ("micro", "noria-bench"), ("service", "noria-service"), ("echo", "noria-echo"))}
+    builder = build_cmake({"micro": ["bench_micro"], "service": ["bench_noria_service", "bench_service_load"],
+                           "echo": ["bench_noria_echo", "bench_load"]})
     return [Contender("noria", builder, programs, WORKLOADS, version)]

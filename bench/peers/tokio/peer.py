@@ -6,9 +6,12 @@ import shutil
 from contender import HERE, Contender, run_quietly
 
 FOLDER = os.path.join(HERE, "peers", "tokio")
-WORKLOADS = ["spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "timer_churn", "timer_fire", "blocking",
-             "echo_cpu"]
-ALLOCATING = ["spawn_many", "spawn_remote", "ping_pong", "chained_spawn"]
+WORKLOADS = [
+    "spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "unbalanced_producer", "fork_join_fib", "uneven_tree",
+    "wake_latency", "light_load", "timer_churn", "timer_reset", "timer_fire", "blocking", "blocking_seq", "idle_task_bytes", "timer_bytes",
+    "startup", "stuck_poll", "busy_neighbour", "echo_cpu",
+]
+ALLOCATING = ["spawn_many", "spawn_remote", "ping_pong", "chained_spawn", "fork_join_fib", "uneven_tree", "idle_task_bytes"]
 
 
 def program(*features):
@@ -36,5 +39,5 @@ def version():
 
 def contenders():
     plain, other = program(), program("mimalloc")
-    return [Contender("tokio", build(), {"micro": [plain], "echo": [plain, "echo"]}, WORKLOADS, version),
+    return [Contender("tokio", build(), {"micro": [plain], "service": [plain, "service"], "echo": [plain, "echo"]}, WORKLOADS, version),
             Contender("tokio_mimalloc", build("mimalloc"), {"micro": [other]}, ALLOCATING, version)]

@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::cpu_ns;
+use crate::signal::{block_sigterm, wait_sigterm};
 
 const BUFFER_BYTES: usize = 32 * 1024;
 
@@ -31,12 +32,7 @@ async fn echo(mut stream: TcpStream) -> io::Result<()> {
 
 /// Serves until SIGTERM, which is blocked in every thread and waited for by this one.
 pub fn serve(workers: usize) {
-    let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
-    unsafe {
-        libc::sigemptyset(&mut signals);
-        libc::sigaddset(&mut signals, libc::SIGTERM);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut());
-    }
+    block_sigterm();
     let rt = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .enable_all()
@@ -53,8 +49,7 @@ pub fn serve(workers: usize) {
             }
         });
     });
-    let mut signal = 0;
-    unsafe { libc::sigwait(&signals, &mut signal) };
+    wait_sigterm();
     print!("{{\"workload\": \"echo\", \"contender\": \"tokio\", \"workers\": {workers}");
     print!(", \"connections\": {}", CONNECTIONS.load(Ordering::Relaxed));
     print!(", \"bytes\": {}", BYTES.load(Ordering::Relaxed));

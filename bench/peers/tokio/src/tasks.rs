@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 
 use crate::gate::Gate;
-use crate::{cpu_ns, now_ns, since, Outcome, Run};
+use crate::{argument, cpu_ns, now_ns, since, Outcome, Run};
 
 /// A root task on a worker that calls `begin` in rounds, and waits at the gate after each.
 pub fn rounds(
@@ -41,20 +41,20 @@ pub fn spawn_many(rt: &Runtime, run: Run) -> Outcome {
     })
 }
 
-/// The same from a thread that is no worker; the last task of a batch unparks it.
-pub fn spawn_remote(rt: &Runtime, run: Run) -> Outcome {
-    struct RemoteGate {
-        remaining: AtomicU64,
-        thread: Thread,
-    }
+struct RemoteGate {
+    remaining: AtomicU64,
+    thread: Thread,
+}
+
+/// One thread's part of each batch, until all are done.
+fn spawn_part(handle: &Handle, run: Run, part: u64) {
     let gate: &'static RemoteGate =
         Box::leak(Box::new(RemoteGate { remaining: AtomicU64::new(0), thread: thread::current() }));
-    let times = (now_ns(), cpu_ns());
     let mut done = 0;
     while done < run.ops {
-        gate.remaining.store(run.batch, Ordering::Relaxed);
-        for _ in 0..run.batch {
-            rt.spawn(async move {
+        gate.remaining.store(part, Ordering::Relaxed);
+        for _ in 0..part {
+            handle.spawn(async move {
                 if gate.remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
                     gate.thread.unpark();
                 }
@@ -65,6 +65,20 @@ pub fn spawn_remote(rt: &Runtime, run: Run) -> Outcome {
         }
         done += run.batch;
     }
+}
+
+/// The same from threads that are no workers; the last task of a thread's part unparks it.
+pub fn spawn_remote(rt: &Runtime, run: Run) -> Outcome {
+    let spawners = argument("--spawners", 1);
+    let part = run.batch / spawners;
+    assert_eq!(part * spawners, run.batch);
+    let times = (now_ns(), cpu_ns());
+    thread::scope(|scope| {
+        for _ in 1..spawners {
+            scope.spawn(|| spawn_part(rt.handle(), run, part));
+        }
+        spawn_part(rt.handle(), run, part);
+    });
     since(times)
 }
 

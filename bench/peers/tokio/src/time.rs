@@ -12,9 +12,9 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, sleep_until, Instant, Sleep};
 
 use crate::gate::Gate;
-use crate::{cpu_ns, now_ns, since, Outcome, Run};
+use crate::{cpu_ns, now_ns, percentile_us, since, Outcome, Run};
 
-fn random(state: &mut u64) -> u64 {
+pub fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -51,6 +51,37 @@ pub fn timer_churn(rt: &Runtime, run: Run) -> Outcome {
     rt.block_on(root).unwrap()
 }
 
+fn later(now: Instant, state: &mut u64) -> Instant {
+    now + Duration::from_millis(1000 + random(state) % 599_000)
+}
+
+/// Sleeps that are armed and have a waker left in them are reset, one after the other, to other deadlines.
+pub fn timer_reset(rt: &Runtime, run: Run) -> Outcome {
+    let root = rt.spawn(async move {
+        let mut state = 88172645463325252;
+        let now = Instant::now();
+        let mut sleeps: Vec<Pin<Box<Sleep>>> =
+            (0..run.batch).map(|_| Box::pin(sleep_until(later(now, &mut state)))).collect();
+        poll_fn(|cx| {
+            sleeps.iter_mut().for_each(|sleep| assert!(sleep.as_mut().poll(cx).is_pending()));
+            Poll::Ready(())
+        })
+        .await;
+        let times = (now_ns(), cpu_ns());
+        let mut done = 0;
+        while done < run.ops {
+            let now = Instant::now();
+            sleeps.iter_mut().for_each(|sleep| sleep.as_mut().reset(later(now, &mut state)));
+            done += run.batch;
+            yield_now().await;
+        }
+        let outcome = since(times);
+        assert!(sleeps.iter().all(|sleep| !sleep.is_elapsed()));
+        outcome
+    });
+    rt.block_on(root).unwrap()
+}
+
 const FIRE_LEAD: Duration = Duration::from_millis(500);
 const FIRE_STEP_NS: u64 = 10_000;
 const FIRE_STRIDE: u64 = 7919;
@@ -82,7 +113,7 @@ pub fn timer_fire(rt: &Runtime, run: Run) -> Outcome {
     rt.block_on(root).unwrap();
     let cpu_ns = cpu_ns() - cpu;
     let mut sorted: Vec<u64> = lateness.iter().map(|l| l.load(Ordering::Relaxed)).collect();
-    sorted.sort_unstable();
-    let figures = [sorted[sorted.len() / 2], sorted[sorted.len() * 99 / 100], sorted[sorted.len() - 1]];
-    Outcome { wall_ns: 0, cpu_ns, lateness_ns: Some(figures) }
+    let figures = [("lateness_p50_us", 0.5), ("lateness_p99_us", 0.99), ("lateness_max_us", 1.0)];
+    let figures = figures.map(|(name, share)| (name, percentile_us(&mut sorted, share))).to_vec();
+    Outcome { cpu_ns, figures, ..Outcome::default() }
 }
