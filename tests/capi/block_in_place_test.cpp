@@ -1,6 +1,8 @@
 // noria_block_in_place: the worker's queue goes on elsewhere while its thread blocks.
 #include <criterion/criterion.h>
 
+#include <memory>
+
 #include "support/runtime_fixture.hpp"
 
 using namespace noria::test;
@@ -121,4 +123,39 @@ Test(BlockInPlace, Shutdown_waits_for_it_up_to_its_time_out) {
     await_nothing_alive("a poll that blocked in place past the end");
     cr_assert_eq(drops, 1);
   }
+}
+
+// A thread of the pool drives the worker, and has lost it to a second one by the time the runtime ends: of its poll nothing but this
+// thread knows.
+Test(BlockInPlace, P7_poll_on_a_pool_thread_that_outlasts_the_shutdown_is_dropped) {
+  Watchdog watchdog("shutdown beside block_in_place on a thread of the pool");
+  std::atomic<int> stops{0}, drops{0};
+  noria_runtime_options options = lane_options(kOneWorker);
+  options.on_thread_stop = [](void* count) { ++*static_cast<std::atomic<int>*>(count); };
+  options.hook_data = &stops;
+  noria_runtime* rt = nullptr;
+  NORIA_OK_CALL(noria_runtime_new(&options, &rt));
+  Latch begun[2], ends[2];
+  for (int i = 0; i < 2; ++i) {  // on the worker's own thread, then on the one that has taken the worker over
+    spawn_detached(rt, [began = &begun[i], end = &ends[i], guard = std::shared_ptr<void>(nullptr, [&](void*) {
+                                                             ++drops;
+                                                           })](const noria_cx*) -> int32_t {
+      NORIA_OK_CALL(in_place([&] {
+        began->count_down();
+        end->wait("the end of the blocking part");
+      }));
+      return NORIA_PENDING;  // nobody will wake it
+    });
+    begun[i].wait("the blocking part");
+  }
+  ends[0].count_down();
+  noria_shutdown_report report{};
+  report.size = sizeof report;
+  NORIA_STATUS(noria_runtime_shutdown(rt, 0, &report), -ETIMEDOUT);
+  NORIA_OK_CALL(noria_runtime_release(rt));
+  while (stops != 2) std::this_thread::yield();  // the worker's own thread, and its last owner
+  cr_assert_eq(drops, 1);
+  ends[1].count_down();
+  await_nothing_alive("a poll on a thread of the pool past the end");
+  cr_assert_eq(drops, 2);
 }

@@ -68,3 +68,29 @@ Test(Embed, Owner_may_spawn_local_tasks_between_turns) {
   std::thread([&] { status = noria_spawn_local(loop.rt, &kCount, &loop, nullptr); }).join();
   cr_assert_eq(status, -NORIA_EWRONGTHREAD);
 }
+
+// The foreign loop sleeps for what next_timeout said: who arms an earlier deadline elsewhere rings it, and a later one does not.
+Test(Embed, Earlier_deadline_armed_from_another_thread_rings_the_descriptor) {
+  Embedded loop;
+  constexpr uint64_t kMinute = 60u * UINT64_C(1000000000), kHour = 60 * kMinute;
+  noria_future* sleeps[3];
+  int count = 0;
+  auto arm_elsewhere = [&](uint64_t duration_ns) {
+    std::thread([&] { cr_assert_eq(noria_sleep(loop.rt, duration_ns, &sleeps[count++]), NORIA_OK); }).join();
+    return loop.wants_a_turn(0);
+  };
+  uint64_t timeout_ns = 0;
+  cr_assert_eq(noria_runtime_next_timeout(loop.rt, &timeout_ns), NORIA_OK);
+  cr_assert_eq(timeout_ns, NORIA_FOREVER);
+  cr_assert(arm_elsewhere(2 * kHour), "the first deadline");
+  loop.turn();
+  cr_assert_not(loop.wants_a_turn(0));
+  cr_assert_eq(noria_runtime_next_timeout(loop.rt, &timeout_ns), NORIA_OK);
+  cr_assert(timeout_ns > kMinute && timeout_ns < 3 * kHour, "%llu ns", static_cast<unsigned long long>(timeout_ns));
+  cr_assert(arm_elsewhere(kMinute), "an earlier one");
+  loop.turn();
+  cr_assert_eq(noria_runtime_next_timeout(loop.rt, &timeout_ns), NORIA_OK);
+  cr_assert(timeout_ns < 2 * kMinute);
+  cr_assert_not(arm_elsewhere(3 * kHour), "a later one changes nothing");
+  for (noria_future* sleep : sleeps) cr_assert_eq(noria_future_drop(sleep), NORIA_OK);
+}

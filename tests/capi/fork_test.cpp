@@ -1,5 +1,6 @@
 // A15: the child of a fork gets -NORIA_EFORKED from every call on what it inherited, and the parent goes on.
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <sys/wait.h>
 
 #include "support/runtime_fixture.hpp"
@@ -132,5 +133,38 @@ Test(Fork, A15_the_child_is_told_and_the_parent_goes_on) {
     NORIA_OK_CALL(noria_task_detach(it.task));
     NORIA_OK_CALL(noria_task_discard(it.unstarted));
     NORIA_OK_CALL(noria_strand_drop(it.strand));
+  });
+}
+
+// Whoever calls a waker's own functions is not asked whether it has forked: a wake in the child must not ring the parent, with which it
+// shares the descriptor.
+Test(Fork, A15_wake_in_the_child_does_not_ring_the_parent) {
+  on_runtimes(kCurrent, [](Lane& lane) {
+    KeptWaker kept;
+    noria_task* task = spawn(lane.rt, [&, polls = 0](const noria_cx* cx) mutable -> int32_t {
+      kept.keep(cx);
+      return ++polls < 2 ? NORIA_PENDING : NORIA_READY;
+    });
+    std::int32_t fd = -1;
+    NORIA_OK_CALL(noria_runtime_fd(lane.rt, &fd));
+    auto rung = [&] {
+      pollfd watched{fd, POLLIN, 0};
+      return ::poll(&watched, 1, 0) == 1;
+    };
+    while (!kept.kept() || rung()) NORIA_OK_CALL(noria_runtime_turn(lane.rt, 0, nullptr));
+    pid_t child = ::fork();
+    if (child == 0) {
+      Watchdog watchdog("the child");
+      kept.raw()->vtable->wake_by_ref(kept.raw());
+      ::_exit(0);
+    }
+    int status = 0;
+    NORIA_CHECK(::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+                "the child ended with %d", status);
+    cr_assert(!rung(), "A15: the child has written to an inherited descriptor");
+    kept.wake_by_ref();
+    cr_assert(rung(), "the parent's own wake rings");
+    lane.join(task);
+    kept.drop();
   });
 }

@@ -168,6 +168,72 @@ Test(Shutdown, Block_on_in_another_thread_is_ended_as_aborted) {
   });
 }
 
+// One that takes the runtime down and then waits anew for what it has left running would take twice as long.
+Test(Shutdown, P7_current_thread_runtime_is_ended_within_the_time_out) {
+  for (const Lane& kind : {kCurrentThread, kOneWorker}) {
+    noria_runtime* rt = make(kind.workers);
+    Latch began, end;
+    std::pair<Latch*, Latch*> both{&began, &end};
+    noria_future* job = nullptr;
+    NORIA_OK_CALL(noria_spawn_blocking(
+        rt,
+        [](void* arg) {
+          auto* latches = static_cast<std::pair<Latch*, Latch*>*>(arg);
+          latches->first->count_down();
+          latches->second->wait("the end of the job");
+          return 0;
+        },
+        nullptr, &both, &job));
+    began.wait("the job");
+    timespec before{}, after{};
+    ::clock_gettime(CLOCK_MONOTONIC, &before);
+    NORIA_STATUS(noria_runtime_shutdown(rt, kSecond, nullptr), -ETIMEDOUT);
+    ::clock_gettime(CLOCK_MONOTONIC, &after);
+    long elapsed_ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1'000'000;
+    cr_assert(elapsed_ms >= 1000 && elapsed_ms < 1900, "%s: %ld ms for a time-out of 1 s", kind.name, elapsed_ms);
+    end.count_down();
+    NORIA_OK_CALL(noria_future_drop(job));
+    NORIA_OK_CALL(noria_runtime_release(rt));
+    await_nothing_alive("a job that outlasted the end");
+  }
+}
+
+Test(Shutdown, P7_drop_of_a_local_task_that_does_not_end_is_named) {
+  noria_runtime* rt = make(1);
+  Latch began, end, dropped;
+  struct Slow {
+    Latch *began, *end, *dropped;
+  } slow{&began, &end, &dropped};
+  static const noria_task_vtable kSlow = {sizeof(noria_task_vtable),
+                                          0,
+                                          pending,
+                                          [](void* state) {
+                                            auto* self = static_cast<Slow*>(state);
+                                            self->began->count_down();
+                                            self->end->wait("the end of the drop");
+                                            self->dropped->count_down();
+                                          },
+                                          nullptr,
+                                          "slow"};
+  Latch made;
+  spawn_detached(rt, [&](const noria_cx*) -> int32_t {
+    NORIA_OK_CALL(noria_spawn_local(rt, &kSlow, &slow, nullptr));
+    made.count_down();
+    return NORIA_READY;
+  });
+  made.wait("the local task");
+  Watchdog watchdog("a shutdown beside a drop that does not end");
+  noria_shutdown_report report = blank();
+  NORIA_STATUS(noria_runtime_shutdown(rt, 0, &report), -ETIMEDOUT);
+  cr_assert_eq(report.polls_running, 1);
+  cr_assert_str_eq(report.names, "drop of local tasks\n");
+  began.wait("the drop");
+  NORIA_OK_CALL(noria_runtime_release(rt));
+  end.count_down();
+  dropped.wait("the end of the drop");
+  await_nothing_alive("a drop that outlasted the end");
+}
+
 Test(Shutdown, From_several_threads_at_once) {
   for (int i = 0; i < rounds(50, 2000); ++i) {
     noria_runtime* rt = make(2);

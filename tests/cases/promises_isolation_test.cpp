@@ -60,6 +60,25 @@ Test(PromiseIsolation, P4_lifo_slot_behind_a_stuck_poll) {
   });
 }
 
+// Paused time does not move while a poll runs, the sentry's tick does.
+Test(PromiseIsolation, P4_with_the_clock_paused) {
+  noria_runtime_options options{};
+  options.clock_paused = 1;
+  on_runtimes(
+      kIdleBeside,
+      [](Lane& lane) {
+        for (int i = 0; i < repeats(); ++i) {
+          lane.join(spawn(lane.rt, [&](const noria_cx*) -> int32_t {
+            Latch ran;
+            spawn_detached(lane.rt, [&](const noria_cx*) -> int32_t { return ran.count_down(), NORIA_READY; });
+            ran.wait("P4: the task in the LIFO slot of a stuck worker, time paused");
+            return NORIA_READY;
+          }));
+        }
+      },
+      options);
+}
+
 Test(PromiseIsolation, P4_queue_behind_a_stuck_poll) {
   on_runtimes(kIdleBeside, [](Lane& lane) {
     for (int i = 0; i < repeats(); ++i) {
