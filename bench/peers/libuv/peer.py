@@ -12,5 +12,5 @@ def build(kind):
 
 def contenders():
     program = os.path.join(PROGRAMS, "peers", "libuv", "libuv-bench")
-    return [Contender("libuv", build, {"micro": [program], "echo": [program, "echo"]}, ["timer_churn", "blocking", "echo_cpu"],
+    return [Contender("libuv", build, {"micro": [program], "echo": [program, "echo"]}, ["timer_churn", "timer_reset", "blocking", "blocking_seq", "echo_cpu"],
                       lambda: output_of(["pkg-config", "--modversion", "libuv"]), single_thread=True)]
