@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* A benchmark that counted wrongly has no figure: it stops. */
@@ -64,6 +65,14 @@ static inline uint64_t bench_argument(int argc, char** argv, const char* name, u
     if (strcmp(argv[i], name) == 0) return strtoull(argv[i + 1], NULL, 10);
   }
   return fallback;
+}
+
+/* As many descriptors as the system lets this process have. */
+static inline void bench_raise_files(void) {
+  struct rlimit limit;
+  BENCH_CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  limit.rlim_cur = limit.rlim_max;
+  BENCH_CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
 /* One flat JSON object on one line of standard output. */

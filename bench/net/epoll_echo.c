@@ -1,4 +1,4 @@
-/* epoll_echo.c: epoll-echo: the same echo server without a runtime: one thread, one epoll,
+/* epoll_echo.c: epoll-echo [--buffer B]: the same echo server without a runtime: one thread, one epoll,
  * edge-triggered.
  *
  * The limit that a runtime is held against: what an event costs here is what the kernel asks for.
@@ -14,17 +14,18 @@
 
 #include "common/bench.h"
 
-enum { kBufferBytes = 32 * 1024, kEvents = 256 };
+enum { kEvents = 256 };
 
 typedef struct connection {
   int fd;
   size_t length; /* what the buffer holds */
   size_t sent;   /* how much of it is on its way back */
-  char buffer[kBufferBytes];
+  char buffer[];
 } connection;
 
 static volatile sig_atomic_t ended;
 static uint64_t total_bytes, total_connections;
+static size_t buffer_bytes;
 static int epoll_fd;
 
 static void on_sigterm(int signal_number) {
@@ -50,14 +51,14 @@ static int flush(connection* c) {
 static void serve(connection* c, uint32_t events) {
   int alive = flush(c); /* only what was left over: then EPOLLOUT brought us here */
   while (alive == 1) {
-    ssize_t count = recv(c->fd, c->buffer, kBufferBytes, 0);
+    ssize_t count = recv(c->fd, c->buffer, buffer_bytes, 0);
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) break;
     total_bytes += (uint64_t)count;
     c->length = (size_t)count;
     c->sent = 0;
     alive = flush(c);
-    if (alive == 1 && count < kBufferBytes && !(events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))) return;
+    if (alive == 1 && (size_t)count < buffer_bytes && !(events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))) return;
   }
   if (alive == 0) return;
   close(c->fd);
@@ -68,7 +69,7 @@ static void accept_all(int listener) {
   int fd;
   while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
     int on = 1;
-    connection* c = calloc(1, sizeof *c);
+    connection* c = calloc(1, sizeof *c + buffer_bytes);
     BENCH_CHECK(c != NULL);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     c->fd = fd;
@@ -89,10 +90,12 @@ static int listen_anywhere(void) {
   return listener;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   struct sigaction action = {.sa_handler = on_sigterm};
   struct epoll_event events[kEvents];
   sigset_t blocked, during_wait;
+  buffer_bytes = (size_t)bench_argument(argc, argv, "--buffer", 32 * 1024);
+  bench_raise_files();
   sigaction(SIGTERM, &action, NULL);
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGTERM);

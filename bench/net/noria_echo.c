@@ -1,7 +1,7 @@
-/* noria_echo.c: noria-echo [--workers N]: a TCP echo server on Noria, in poll forms, a task a
+/* noria_echo.c: noria-echo [--workers N] [--buffer B]: a TCP echo server on Noria, in poll forms, a task a
  * connection.
  *
- * Each connection has a buffer of 32 KiB: read, write all, again. The Tokio peer and epoll_echo.c
+ * Each connection has a buffer of B bytes, 32 KiB by default: read, write all, again. The Tokio peer and epoll_echo.c
  * do the same. Prints its port, serves until SIGTERM, then prints what it did. */
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "common/bench.h"
 #include "noria/noria.h"
 
-enum { kBufferBytes = 32 * 1024 };
+static size_t buffer_bytes;
 
 static _Atomic uint64_t total_bytes, total_connections;
 
@@ -32,7 +32,7 @@ static int32_t connection_poll(void* state, const noria_cx* cx) {
       if (result != NORIA_READY) return result;
       c->sent += count;
     }
-    result = noria_tcp_poll_read(c->tcp, cx, c->buffer, kBufferBytes, &count);
+    result = noria_tcp_poll_read(c->tcp, cx, c->buffer, buffer_bytes, &count);
     if (result != NORIA_READY) return result;
     if (count == 0) return NORIA_READY;
     c->length = count;
@@ -57,7 +57,7 @@ static void serve(noria_tcp* tcp) {
   noria_task* task;
   BENCH_CHECK(noria_task_new(NULL, &connection_task, sizeof(connection), _Alignof(connection), &state, &task) ==
               NORIA_OK);
-  *(connection*)state = (connection){.tcp = tcp, .buffer = calloc(1, kBufferBytes)};
+  *(connection*)state = (connection){.tcp = tcp, .buffer = calloc(1, buffer_bytes)};
   BENCH_CHECK(((connection*)state)->buffer != NULL);
   BENCH_CHECK(noria_task_start(task) == NORIA_OK);
   noria_task_detach(task);
@@ -91,10 +91,12 @@ static noria_tcp_listener* listen_anywhere(noria_runtime* rt) {
 
 int main(int argc, char** argv) {
   uint32_t workers = (uint32_t)bench_argument(argc, argv, "--workers", 1);
+  buffer_bytes = (size_t)bench_argument(argc, argv, "--buffer", 32 * 1024);
   noria_runtime_options options = {.size = sizeof options, .workers = workers};
   noria_runtime* rt;
   sigset_t signals;
   int signal_number;
+  bench_raise_files();
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before there are other threads */

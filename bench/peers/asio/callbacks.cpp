@@ -202,7 +202,8 @@ void spawn_remote(peer::Run& run) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "echo") == 0) {
-    serve_callbacks(static_cast<unsigned>(bench_argument(argc, argv, "--workers", 1)));
+    serve_callbacks(static_cast<unsigned>(bench_argument(argc, argv, "--workers", 1)),
+                    bench_argument(argc, argv, "--buffer", 32 * 1024));
     return 0;
   }
   return peer::run_main(argc, argv, "asio",

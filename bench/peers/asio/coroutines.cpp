@@ -185,7 +185,8 @@ void timer_fire(peer::Run& run) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "echo") == 0) {
-    serve_coroutines(static_cast<unsigned>(bench_argument(argc, argv, "--workers", 1)));
+    serve_coroutines(static_cast<unsigned>(bench_argument(argc, argv, "--workers", 1)),
+                     bench_argument(argc, argv, "--buffer", 32 * 1024));
     return 0;
   }
   return peer::run_main(argc, argv, "asio_coro",

@@ -5,13 +5,15 @@
 
 #include "loop.hpp"
 
-enum : std::size_t { kBufferBytes = 32 * 1024 };
+inline std::size_t buffer_bytes = 32 * 1024;  // of a connection
 
 inline std::atomic<std::uint64_t> total_bytes, total_connections;
 
 /// Listens on a free port of loopback, prints it, calls `accept(acceptor)`, serves until SIGTERM, then prints what it did.
 template <typename Accept>
-void serve(unsigned workers, const char* contender, Accept accept) {
+void serve(unsigned workers, std::size_t buffer, const char* contender, Accept accept) {
+  buffer_bytes = buffer;
+  bench_raise_files();
   asio::io_context context(static_cast<int>(workers));
   asio::ip::tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
   asio::signal_set terminate(context, SIGTERM);

@@ -1,4 +1,4 @@
-// echo_callbacks.cpp: net/noria_echo.c on Asio in callbacks: a buffer of 32 KiB a connection: read, write all, again.
+// echo_callbacks.cpp: net/noria_echo.c on Asio in callbacks: a buffer a connection: read, write all, again.
 #include "echo.hpp"
 
 namespace {
@@ -33,7 +33,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   asio::ip::tcp::socket socket_;
   std::uint64_t bytes_ = 0;
-  std::array<char, kBufferBytes> buffer_;
+  std::vector<char> buffer_ = std::vector<char>(buffer_bytes);
 };
 
 void accept_next(asio::ip::tcp::acceptor& acceptor) {
@@ -48,4 +48,4 @@ void accept_next(asio::ip::tcp::acceptor& acceptor) {
 
 }  // namespace
 
-void serve_callbacks(unsigned workers) { serve(workers, "asio", accept_next); }
+void serve_callbacks(unsigned workers, std::size_t buffer) { serve(workers, buffer, "asio", accept_next); }

@@ -1,4 +1,4 @@
-// echo_coroutines.cpp: net/noria_echo.c on Asio in coroutines: a coroutine and a buffer of 32 KiB a connection: read, write
+// echo_coroutines.cpp: net/noria_echo.c on Asio in coroutines: a coroutine and a buffer a connection: read, write
 // all, again.
 #include "echo.hpp"
 
@@ -8,7 +8,7 @@ constexpr auto kAwait = asio::as_tuple(asio::deferred);  // errors as values, no
 
 asio::awaitable<void> echo(asio::ip::tcp::socket socket) {
   socket.set_option(asio::ip::tcp::no_delay(true));
-  std::vector<char> buffer(kBufferBytes);
+  std::vector<char> buffer(buffer_bytes);
   std::uint64_t bytes = 0;
   for (;;) {
     const auto [read_error, count] = co_await socket.async_read_some(asio::buffer(buffer), kAwait);
@@ -33,8 +33,8 @@ asio::awaitable<void> accept_all(asio::ip::tcp::acceptor& acceptor) {
 
 }  // namespace
 
-void serve_coroutines(unsigned workers) {
-  serve(workers, "asio_coro", [](asio::ip::tcp::acceptor& acceptor) {
+void serve_coroutines(unsigned workers, std::size_t buffer) {
+  serve(workers, buffer, "asio_coro", [](asio::ip::tcp::acceptor& acceptor) {
     asio::co_spawn(acceptor.get_executor(), accept_all(acceptor), asio::detached);
   });
 }

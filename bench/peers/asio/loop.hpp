@@ -59,5 +59,5 @@ class Gate {
 
 enum : std::uint64_t { kFireLeadNs = 500'000'000, kFireStepNs = 10'000, kFireStride = 7919 };
 
-void serve_callbacks(unsigned workers);
-void serve_coroutines(unsigned workers);
+void serve_callbacks(unsigned workers, std::size_t buffer);
+void serve_coroutines(unsigned workers, std::size_t buffer);

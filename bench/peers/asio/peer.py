@@ -6,7 +6,8 @@ import packages
 from contender import PROGRAMS, Contender, build_cmake
 
 HEADERS = [os.path.join(packages.PACKAGES, "libasio-dev", "usr", "include", "asio", "version.hpp"), "/usr/include/asio/version.hpp"]
-WORKLOADS = ["spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "timer_fire", "echo_cpu"]
+WORKLOADS = ["spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "timer_fire", "echo_cpu", "echo_open_loop",
+             "accept_storm", "idle_conn_bytes"]
 
 
 def version():

@@ -11,10 +11,10 @@ import (
 
 var totalBytes, totalConnections atomic.Uint64
 
-// echo: a buffer of 32 KiB a connection: read, write all, again, as in net/noria_echo.c.
-func echo(connection net.Conn) {
+// echo: a buffer a connection, 32 KiB by default: read, write all, again, as in net/noria_echo.c.
+func echo(connection net.Conn, bufferBytes uint64) {
 	defer connection.Close()
-	buffer := make([]byte, 32*1024)
+	buffer := make([]byte, bufferBytes)
 	bytes := uint64(0)
 	for {
 		count, err := connection.Read(buffer)
@@ -29,8 +29,9 @@ func echo(connection net.Conn) {
 	totalBytes.Add(bytes)
 }
 
-// serve gives each connection to a goroutine, until SIGTERM.
-func serve(handle func(net.Conn)) {
+// serve serves until SIGTERM, then prints what it did.
+func serve(workers uint64) {
+	bufferBytes := argument("--buffer", 32*1024)
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, syscall.SIGTERM)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,14 +42,10 @@ func serve(handle func(net.Conn)) {
 			connection, err := listener.Accept() // with TCP_NODELAY, as Go sets it
 			check(err == nil, "a connection")
 			totalConnections.Add(1)
-			go handle(connection)
+			go echo(connection, bufferBytes)
 		}
 	}()
 	<-terminate
-}
-
-func serveEcho(workers uint64) {
-	serve(echo)
 	fmt.Printf("{\"workload\": \"echo\", \"contender\": \"go\", \"workers\": %d, \"connections\": %d, \"bytes\": %d, \"cpu_ns\": %d}\n",
 		workers, totalConnections.Load(), totalBytes.Load(), cpuNs())
 }

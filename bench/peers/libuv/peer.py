@@ -3,6 +3,8 @@ import os
 
 from contender import PROGRAMS, Contender, build_cmake, output_of, run_quietly
 
+WORKLOADS = ["timer_churn", "blocking", "echo_cpu", "echo_open_loop", "accept_storm", "idle_conn_bytes"]
+
 
 def build(kind):
     if run_quietly(["pkg-config", "--exists", "libuv"]) is not None:
@@ -12,5 +14,5 @@ def build(kind):
 
 def contenders():
     program = os.path.join(PROGRAMS, "peers", "libuv", "libuv-bench")
-    return [Contender("libuv", build, {"micro": [program], "echo": [program, "echo"]}, ["timer_churn", "timer_reset", "blocking", "blocking_seq", "echo_cpu"],
+    return [Contender("libuv", build, {"micro": [program], "echo": [program, "echo"]}, WORKLOADS,
                       lambda: output_of(["pkg-config", "--modversion", "libuv"]), single_thread=True)]

@@ -1,5 +1,6 @@
 //! noria-bench-tokio WORKLOAD [--workers N] [--ops N] [--batch N] [--warmup N] [...]
-//! noria-bench-tokio (echo | service) [--workers N]
+//! noria-bench-tokio (echo [--buffer B] | service) [--workers N]
+//! noria-bench-tokio proxy --upstream HOST:PORT [--workers N]
 //!
 //! The workloads of `bench/micro` and the servers of `bench/net` and `bench/service` on Tokio: the same rounds, the same
 //! gate, the same JSON line. Tasks that need state carry it inside their future, as Noria's do in theirs.
@@ -8,6 +9,7 @@ mod blocking;
 mod echo;
 mod gate;
 mod memory;
+mod proxy;
 mod service;
 mod signal;
 mod tasks;
@@ -76,9 +78,12 @@ pub fn percentile_us(values: &mut [u64], share: f64) -> f64 {
     values[index.min(values.len() - 1)] as f64 / 1e3
 }
 
+pub fn word_behind(name: &str) -> Option<String> {
+    std::env::args().skip_while(|word| word != name).nth(1)
+}
+
 pub fn argument(name: &str, fallback: u64) -> u64 {
-    let mut words = std::env::args().skip_while(|word| word != name).skip(1);
-    words.next().map_or(fallback, |word| word.parse().expect("a number"))
+    word_behind(name).map_or(fallback, |word| word.parse().expect("a number"))
 }
 
 pub fn runtime(workers: u64) -> Runtime {
@@ -120,6 +125,7 @@ fn main() {
     let workers = argument("--workers", 1);
     match name.as_str() {
         "echo" => return echo::serve(workers as usize),
+        "proxy" => return proxy::serve(workers as usize, word_behind("--upstream").expect("--upstream").leak()),
         "service" => return service::serve(workers),
         _ => (),
     }
