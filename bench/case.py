@@ -31,5 +31,8 @@ class Case:
     def workers_of(self, contender):
         return 1 if contender.single_thread else self.workers
 
+    def prepare(self, contenders):
+        """Called once, before the first round, with those who take part."""
+
     def measure(self, contender):
         raise NotImplementedError

@@ -9,12 +9,20 @@ PEERS = (
     "noria",
     "tokio",
     "epoll",
+    "io_uring",
     "libuv",
     "go",
     "asio",
     "tbb",
     "taskflow",
     "libfork",
+    "monoio",
+    "glommio",
+    "asyncio",
+    "uvloop",
+    "rloop",
+    "haproxy",
+    "nginx",
 )
 
 

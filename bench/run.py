@@ -72,6 +72,7 @@ def run_case(case, runners, wanted, failures):
     alive = [name for name, contender in runners.items() if case.takes(contender)]
     if "noria" not in alive:
         return [], 0
+    case.prepare([runners[name] for name in alive])
     while alive and sum(not r[0] for r in rounds) < wanted:
         # On a machine that is never quiet repeating gains nothing.
         hopeless = attempts >= wanted + 2 and all(r[0] for r in rounds)

@@ -3,7 +3,9 @@ import os
 
 from contender import PROGRAMS, Contender, build_cmake
 
+WORKLOADS = ["echo_cpu", "echo_open_loop", "accept_storm", "idle_conn_bytes"]
+
 
 def contenders():
     programs = {"echo": [os.path.join(PROGRAMS, "epoll-echo")]}
-    return [Contender("epoll", build_cmake({"echo": ["bench_epoll_echo"]}), programs, ["echo_cpu"], single_thread=True)]
+    return [Contender("epoll", build_cmake({"echo": ["bench_epoll_echo"]}), programs, WORKLOADS, single_thread=True)]
