@@ -140,18 +140,19 @@ std::int32_t Core::spawn_local(const noria_task_vtable* vtable, void* state, tas
   if (sched::Worker* worker = worker_here(); worker != nullptr) return spawn_on(*worker, vtable, state, out);
   if (!owned_here()) return -NORIA_EWRONGTHREAD;
   // Between two turns: it is driven for this moment, so that no other thread ends it meanwhile.
-  // ORDER: seq_cst, as begin_driving.
-  if (driving_.exchange(true, NORIA_SEQ_CST)) return -NORIA_ESHUTDOWN;
+  if (take_worker(kDriven) != kFree) return -NORIA_ESHUTDOWN;
   std::int32_t error = spawn_on(scheduler_->worker(0), vtable, state, out);
   // ORDER: seq_cst, as end_driving.
-  driving_.store(false, NORIA_SEQ_CST);
+  driving_.store(kFree, NORIA_SEQ_CST);
   (void)end_if_closing(0);
   return error;
 }
 
-// The calling thread owns the worker, which schedule() knows or finds in its inbox.
+// The calling thread owns the worker, which schedule() knows or finds in its inbox. Refused from the claim on: who claims a current-thread
+// runtime from another thread has seen that it has no local tasks.
 std::int32_t Core::spawn_on(sched::Worker& worker, const noria_task_vtable* vtable, void* state, task::Task** out) {
-  if (closed()) return -NORIA_ESHUTDOWN;
+  // ORDER: acquire, pairs with claim.
+  if (phase_.load(NORIA_ACQUIRE) != kOpen) return -NORIA_ESHUTDOWN;
   void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
   if (slot == nullptr) return -ENOMEM;
   task::Task* task = task::construct(slot, vtable, state, &worker, sched::next_task_id());

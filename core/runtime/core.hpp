@@ -171,6 +171,12 @@ class Core {
   static constexpr std::uint32_t kEnding = 3;   // one thread does
   static constexpr std::uint32_t kEnded = 4;    // report_ is written
   static constexpr std::uint32_t kGuests = 4;
+  // driving_: kFree -> kDriven -> kFree by who turns it or blocks on it; kFree -> kLookedAt by who asks whether he may end it, then kFree, or
+  // kTakenDown -> kFree, by him. While it is kLookedAt nothing foreign runs: whoever finds that waits for it. All seq_cst, see end_if_closing.
+  static constexpr std::uint32_t kFree = 0;
+  static constexpr std::uint32_t kDriven = 1;
+  static constexpr std::uint32_t kLookedAt = 2;
+  static constexpr std::uint32_t kTakenDown = 3;
 
   // Memory for threads that are no workers; one lock each, threads are spread over them.
   struct alignas(kCacheLine) Guest {
@@ -205,7 +211,9 @@ class Core {
   static void pool_thread_stop(void* core);
 
   // shutdown.cpp
+  bool claim();
   bool close();
+  void close_claimed();
   std::int32_t end(std::uint64_t timeout_ns, noria_shutdown_report* report);
   std::int32_t wait_for_end(std::uint64_t deadline_ns, noria_shutdown_report* report);
   void take_down(std::uint64_t deadline_ns);
@@ -218,6 +226,7 @@ class Core {
   [[nodiscard]] std::int32_t spawn_on(sched::Worker& worker, const noria_task_vtable* vtable, void* state,
                                       task::Task** out);
   bool has_local_tasks();
+  bool left_to_owner();
   void start_reaper();
   static void* reap(void* core);
   void name_running();
@@ -238,6 +247,7 @@ class Core {
 
   // turn.cpp
   [[nodiscard]] static std::int32_t give_worker_away();
+  [[nodiscard]] std::uint32_t take_worker(std::uint32_t as);
   [[nodiscard]] std::int32_t begin_driving();
   void end_driving();
   [[nodiscard]] std::int32_t block_on_current(const noria_task_vtable* vtable, void* state, noria_join_result* out);
@@ -264,8 +274,8 @@ class Core {
   Atomic<std::uint32_t> blocked_in_place_{0};
   Atomic<std::uint64_t> jobs_dropped_{0};
   Atomic<std::uint32_t> clock_holds_{0};
-  Atomic<std::uintptr_t> owner_{0};  // thread that a current-thread runtime belongs to
-  Atomic<bool> driving_{false};      // and whether it drives it now
+  Atomic<std::uintptr_t> owner_{0};       // thread that a current-thread runtime belongs to
+  Atomic<std::uint32_t> driving_{kFree};  // who has its worker now
 
   Atomic<bool> last_worker_ends_{false};  // no reaper could be made: the last worker does its work
 

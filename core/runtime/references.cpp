@@ -31,7 +31,10 @@ std::int32_t Core::release() {
     // ORDER: acq_rel, what each user did happens before the end. Failure is retried.
     if (users_.compare_exchange_weak(users, users - 1, NORIA_ACQ_REL)) return NORIA_OK;
   }
-  if (std::int32_t error = shutdown(0, nullptr); error == -NORIA_EWRONGTHREAD) return error;
+  std::int32_t error = shutdown(0, nullptr);
+  // A job closes it over local tasks too; then their thread needs this reference to end it.
+  if (error == NORIA_PENDING && options_.current_thread() && left_to_owner()) error = -NORIA_EWRONGTHREAD;
+  if (error == -NORIA_EWRONGTHREAD) return error;
   // ORDER: relaxed, the holder below carries the order.
   users_.store(0, NORIA_RELAXED);
   drop_holder();

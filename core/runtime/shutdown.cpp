@@ -1,6 +1,6 @@
 // shutdown.cpp: the end of a runtime.
 //
-//   kOpen -> kClaimed   the first shutdown or last release: jobs that have not begun are dropped, none is taken
+//   kOpen -> kClaimed   the first shutdown or last release: jobs that have not begun are dropped, none is taken, nor any local task
 //   kClaimed -> kClosing  spawns are refused, workers are told to stop
 //   kClosing -> kEnding one thread takes it down: waits for workers and jobs, drops every task, cancels every future
 //   kEnding -> kEnded   the report is written; whoever waits is woken
@@ -18,6 +18,7 @@
 #include "base/allocator.hpp"
 #include "blocking/pool.hpp"
 #include "runtime/core.hpp"
+#include "runtime/driver.hpp"
 #include "runtime/thread_waker.hpp"
 #include "sched/scheduler.hpp"
 #include "sync/futex.hpp"
@@ -42,12 +43,22 @@ std::int32_t Core::shutdown(std::uint64_t timeout_ns, noria_shutdown_report* rep
   return NORIA_PENDING;
 }
 
-// True: this call has closed it. The pool comes first: who sees that the runtime is closed may end a job, and no other
-// job may begin after it.
-bool Core::close() {
+// True: the caller closes it, and nobody else.
+bool Core::claim() {
   std::uint32_t open = kOpen;
   // ORDER: acq_rel, one closes it.
-  if (!phase_.compare_exchange_strong(open, kClaimed, NORIA_ACQ_REL)) return false;
+  return phase_.compare_exchange_strong(open, kClaimed, NORIA_ACQ_REL);
+}
+
+// True: this call has closed it.
+bool Core::close() {
+  if (!claim()) return false;
+  close_claimed();
+  return true;
+}
+
+// The pool comes first: who sees that the runtime is closed may end a job, and no other job may begin after it.
+void Core::close_claimed() {
   std::uint64_t queued = 0;
   for (std::size_t i = 0; i < blocking::kPoolClasses; ++i)
     queued += pool_->metrics(static_cast<blocking::PoolClass>(i)).queued;
@@ -63,7 +74,6 @@ bool Core::close() {
   scheduler_->stop();
   sync::MutexLock guard(blocked_lock_);
   for (ThreadWaker* waker = blocked_; waker != nullptr; waker = waker->next()) waker->notify();
-  return true;
 }
 
 std::int32_t Core::end(std::uint64_t timeout_ns, noria_shutdown_report* report) {
@@ -206,7 +216,8 @@ void* Core::reap(void* data) {
   return nullptr;
 }
 
-// A current-thread runtime. Inside of it, whoever drives ends it when he returns; from a job of its pool too, unless nobody drives.
+// A current-thread runtime. Inside of it, whoever drives ends it when he returns; from a job of its pool too, unless nobody drives. What
+// has local tasks is ended by their thread only: another is refused, but for a job, which closes it and leaves the rest to the owner's next call.
 std::int32_t Core::shutdown_current(std::uint64_t timeout_ns, noria_shutdown_report* report) {
   if (t_context.worker_core == this || t_context.ending == this) {
     close();
@@ -217,31 +228,39 @@ std::int32_t Core::shutdown_current(std::uint64_t timeout_ns, noria_shutdown_rep
     (void)end_if_closing(0);
     return NORIA_PENDING;
   }
-  // ORDER: acquire, pairs with begin_driving.
-  std::uintptr_t owner = owner_.load(NORIA_ACQUIRE);
-  // ORDER: seq_cst, takes the worker over from whoever drove last.
-  if (driving_.exchange(true, NORIA_SEQ_CST)) return -NORIA_EWRONGTHREAD;
-  bool foreign = owner != 0 && owner != thread_token() && has_local_tasks();
-  if (!foreign) close();
-  // ORDER: seq_cst, gives it back.
-  driving_.store(false, NORIA_SEQ_CST);
-  if (foreign) return -NORIA_EWRONGTHREAD;
+  std::uint32_t found = take_worker(kLookedAt);
+  if (found == kDriven) return -NORIA_EWRONGTHREAD;
+  if (found == kFree) {
+    bool foreign = left_to_owner();
+    bool first = !foreign && claim();  // from here on nobody makes a local task
+    // ORDER: seq_cst, gives it back.
+    driving_.store(kFree, NORIA_SEQ_CST);
+    if (foreign) return -NORIA_EWRONGTHREAD;
+    if (first) close_claimed();
+  }
   std::uint64_t deadline_ns = saturating_add(monotonic_ns(), timeout_ns > kGraceNs ? timeout_ns : kGraceNs);
   (void)end_if_closing(timeout_ns);
   return wait_for_end(deadline_ns, report);
 }
 
 // Ends a current-thread runtime that is closed and not ended yet, unless somebody drives it: he does, when he has given the worker
-// back (both the store of driving_ and the look at the phase are seq_cst, so one of the two sees the other).
+// back (both the store of driving_ and the look at the phase are seq_cst, so one of the two sees the other). Nor where local tasks belong to
+// another thread: that one does when it comes next.
 bool Core::end_if_closing(std::uint64_t timeout_ns) {
   // ORDER: seq_cst, see above.
   while (phase_.load(NORIA_SEQ_CST) == kClosing) {
-    // ORDER: seq_cst, takes the worker over.
-    if (driving_.exchange(true, NORIA_SEQ_CST)) return false;
+    if (take_worker(kLookedAt) != kFree) return false;
+    bool foreign = left_to_owner();
+    // ORDER: seq_cst, gives it back, or keeps it.
+    driving_.store(foreign ? kFree : kTakenDown, NORIA_SEQ_CST);
+    if (foreign) {
+      driver_->interrupt();
+      return false;
+    }
     end_worker_here();
     (void)end(timeout_ns, nullptr);
     // ORDER: seq_cst, gives it back.
-    driving_.store(false, NORIA_SEQ_CST);
+    driving_.store(kFree, NORIA_SEQ_CST);
   }
   return true;
 }
@@ -255,6 +274,13 @@ void Core::end_worker_here() {
   worker.drop_local_tasks(slabs_);
   if (!driven) worker.detach();
   t_context.core = before;
+}
+
+// Whether there are local tasks that another thread than this has to drop.
+bool Core::left_to_owner() {
+  // ORDER: acquire, pairs with begin_driving.
+  std::uintptr_t owner = owner_.load(NORIA_ACQUIRE);
+  return owner != 0 && owner != thread_token() && has_local_tasks();
 }
 
 bool Core::has_local_tasks() {

@@ -1,4 +1,6 @@
 // turn.cpp: driving a runtime from a thread of the user's: block_on, turn, block_in_place.
+#include <sched.h>
+
 #include <cerrno>
 
 #include "blocking/pool.hpp"
@@ -135,6 +137,17 @@ std::int32_t Core::block_on_thread(const noria_task_vtable* vtable, void* state,
   return NORIA_OK;
 }
 
+// kFree: it is the caller's now, `as` that; else who has it.
+std::uint32_t Core::take_worker(std::uint32_t as) {
+  for (;;) {
+    std::uint32_t found = kFree;
+    // ORDER: seq_cst, takes the worker over from whoever had it last; pairs with the stores that give it back.
+    if (driving_.compare_exchange_strong(found, as, NORIA_SEQ_CST)) return kFree;
+    if (found != kLookedAt) return found;
+    ::sched_yield();
+  }
+}
+
 std::int32_t Core::begin_driving() {
   if (!options_.current_thread()) return -NORIA_EWRONGKIND;
   if (t_context.worker != nullptr || t_context.blocking) return -NORIA_ENESTED;
@@ -142,16 +155,11 @@ std::int32_t Core::begin_driving() {
   // ORDER: acq_rel, the first to drive owns it.
   if (!owner_.compare_exchange_strong(nobody, thread_token(), NORIA_ACQ_REL) && nobody != thread_token())
     return -NORIA_EWRONGTHREAD;
-  // ORDER: acq_rel, takes the worker over from whoever drove or ended it last.
-  if (driving_.exchange(true, NORIA_ACQ_REL)) return -NORIA_EWRONGTHREAD;
-  if (closed()) {
-    // ORDER: release, gives the worker back.
-    driving_.store(false, NORIA_RELEASE);
-    return -NORIA_ESHUTDOWN;
-  }
-  if (std::int32_t error = enter(); error != NORIA_OK) {
-    // ORDER: release, as above.
-    driving_.store(false, NORIA_RELEASE);
+  if (take_worker(kDriven) != kFree) return closed() ? -NORIA_ESHUTDOWN : -NORIA_EWRONGTHREAD;
+  if (std::int32_t error = closed() ? -NORIA_ESHUTDOWN : enter(); error != NORIA_OK) {
+    // ORDER: seq_cst, as end_driving: who closed it meanwhile has left the end to this thread.
+    driving_.store(kFree, NORIA_SEQ_CST);
+    (void)end_if_closing(0);
     return error;
   }
   scheduler_->set_owner();
@@ -169,7 +177,7 @@ void Core::end_driving() {
   worker.detach();
   t_context.core = this;
   // ORDER: seq_cst, gives the worker back, then looks whether it was closed meanwhile; pairs with shutdown_current.
-  driving_.store(false, NORIA_SEQ_CST);
+  driving_.store(kFree, NORIA_SEQ_CST);
   (void)end_if_closing(0);
   (void)leave();
 }

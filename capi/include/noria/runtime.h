@@ -131,7 +131,7 @@ NORIA_API int32_t noria_runtime_retain(noria_runtime *rt);
  * runtime (a task, a job, a callback) it starts that and lets a reaper finish.
  * Threads: any.  Owner: takes a reference (on an error not).
  * Errors: -NORIA_EWRONGTHREAD for the last reference of a current-thread runtime that noria_runtime_shutdown would
- * refuse here. */
+ * refuse here, or, in a job, leave to the owner: hand it to that thread. */
 NORIA_API int32_t noria_runtime_release(noria_runtime *rt);
 
 /* noria_runtime_shutdown with time-out 0, then noria_runtime_release. What is left running keeps its own reference.
@@ -142,7 +142,7 @@ NORIA_API int32_t noria_runtime_free(noria_runtime *rt);
 /* Ends the runtime: no new work; every task is dropped, every pending future cancelled, jobs that have not
  * begun are dropped; polls and jobs that run are waited for up to `timeout_ns`, then named in `report` (which
  * may be NULL) and left to end by themselves. They have 50 ms at least, also where the time-out is less. From a worker, job or callback of this runtime it starts the end
- * and answers NORIA_PENDING; a reaper finishes. A second call waits and reports alike. A current-thread runtime is
+ * and answers NORIA_PENDING; a reaper finishes (local tasks that a job finds between two turns: the next turn). A second call waits and reports alike. A current-thread runtime is
  * ended by the thread that owns it (or by anyone while no thread drives it; local tasks only by the owner).
  * Threads: any.  Owner: references stay as they are.
  * Errors: -ETIMEDOUT when something was left running; -NORIA_EWRONGTHREAD, and nothing was done, while another thread
