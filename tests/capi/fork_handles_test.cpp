@@ -72,6 +72,7 @@ void call_locks(Handles& h, const noria_cx* cx) {
   NORIA_STATUS(noria_oneshot_new(h.rt, nullptr, &h.tx, &h.rx), kForked);
   NORIA_STATUS(noria_oneshot_send(h.tx, nullptr), kForked);
   NORIA_STATUS(noria_oneshot_poll_closed(h.tx, cx), kForked);
+  NORIA_STATUS(noria_oneshot_closed(h.tx, &future), kForked);
   NORIA_STATUS(noria_oneshot_sender_drop(h.tx), kForked);
   NORIA_STATUS(noria_oneshot_poll_receive(h.rx, cx, &value), kForked);
   NORIA_STATUS(noria_oneshot_receive(h.rx, &future), kForked);

@@ -1,4 +1,5 @@
-// A15: the child of a fork gets -NORIA_EFORKED from every call on what it inherited, and the parent goes on.
+// A15: the child of a fork gets -NORIA_EFORKED from every call on what it inherited, and the parent goes on. What is not here
+// stands in fork_handles_test.cpp and fork_net_test.cpp; tests/lint/forked.py asserts that no call is left out.
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -86,6 +87,8 @@ void in_child(const Inherited& it) {
   FORKED(noria_waker_clone(&it.waker, &clone));
   FORKED(noria_waker_wake_by_ref(&it.waker));
   FORKED(noria_cx_wake(&cx));
+  FORKED(noria_yield(&cx));
+  FORKED(noria_budget_poll(&cx));
   clone = it.waker;
   FORKED(noria_waker_wake(&clone));
   FORKED(noria_waker_drop(&clone));

@@ -46,3 +46,32 @@ Test(Task, Wake_from_another_thread_leads_to_a_poll) {
     waker.join();
   });
 }
+
+// The poll lends its waker to a thread that clones and drops it, and wakes itself meanwhile: neither may undo what the other does to
+// the task's word.
+Test(Task, P2_wake_of_itself_beside_clones_of_its_waker_on_another_thread_loses_no_reference) {
+  on_each_runtime([](Lane& lane) {
+    std::atomic<int> polls{0};
+    std::atomic<bool> over{false};
+    spawn_detached(lane.rt, [&](const noria_cx* cx) -> int32_t {
+      std::atomic<bool> end{false};
+      std::atomic<int> turns{0};
+      std::thread borrower([&] {
+        while (!end) {
+          noria_waker clone;
+          assert_ok(noria_waker_clone(cx->waker, &clone), "waker_clone");
+          assert_ok(noria_waker_drop(&clone), "waker_drop");
+          ++turns;
+        }
+      });
+      do {
+        assert_ok(noria_waker_wake_by_ref(cx->waker), "waker_wake_by_ref");
+      } while (turns < rounds(2000, 100'000));
+      end = true;
+      borrower.join();
+      over = ++polls == 5;
+      return over ? NORIA_READY : NORIA_PENDING;
+    });
+    lane.until([&] { return over.load(); }, "the polls");
+  });
+}

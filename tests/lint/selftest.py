@@ -21,6 +21,9 @@ typedef void (*noria_done_fn)(void *data);
  * Owner:   the caller.  Errors: -EINVAL. */
 NORIA_API int32_t noria_make(uint32_t size,
                              noria_waker **out);
+/* Ends it.
+ * Threads: any.  Owner: nothing passes.  Errors: none. */
+NORIA_API int32_t noria_end(const noria_waker *waker);
 // Calls.
 // Threads: any.
 // Owner: nobody.
@@ -62,10 +65,11 @@ class Ring {
 """
 CLEAN = {
     "capi/include/noria/x.h": HEADER,
-    "capi/src/exports.map": "NORIA_0 {\n  global:\n    noria_call;\n    noria_make;\n  local:\n    *;\n};\n",
+    "capi/src/exports.map": "NORIA_0 {\n  global:\n    noria_call;\n    noria_end;\n    noria_make;\n  local:\n    *;\n};\n",
     "core/base/atomic.hpp": "// atomic.hpp: the door.\n#include <atomic>\nusing A = std::atomic<int>;\n",
     "core/sync/ring.hpp": SOURCE,
     "tests/core/all.cpp": "// " + " ".join(f"P{n}" for n in range(1, 12)) + "\n",
+    "tests/capi/fork_test.cpp": "FORKED(noria_end(&waker));\n",
     "tests/mutants/all.patch": " ".join(f"P{n}" for n in range(1, 12)) + "\n",
     "README.md": "# The title\n\nSee [x](core/sync/ring.hpp), [here](#the-title) and [web](https://example.org).\n",
 }
@@ -114,6 +118,10 @@ FAULTS = [
     ("words", "README.md", "# The title", "# The title\n\nIt is in /home/me.", "/home/m"),
     ("promises", "tests/core/all.cpp", "P11", "P12", "no test names P11"),
     ("promises", "tests/mutants/all.patch", "P4", "P40", "no mutant names P4"),
+    ("forked", "tests/capi/fork_test.cpp", "FORKED", "// FORKED", "no test calls noria_end"),
+    ("forked", "tests/capi/fork_test.cpp", "noria_end(&waker)", "noria_call(0, 0)", "no test calls noria_end"),
+    ("forked", "capi/include/noria/x.h", "noria_done_fn done, const", "noria_waker *waker, noria_done_fn done, const",
+     "no test calls noria_call"),
     ("format", "capi/examples/echo.c", None, "int   x ;\n", "clang-format"),
 ]
 
