@@ -1,52 +1,23 @@
-"""The results as a table for people: bench/results/latest.md."""
+#!/usr/bin/env python3
+"""Makes the tables and plots out of a run's latest.json and run.json: bench/results/latest.md, *.svg, and the part of the top-level
+README.md that shows the newest of them. Called by itself it does so for what is there, without measuring."""
+import argparse
+import json
 import os
-import platform
-import subprocess
-import time
+import sys
 
-# What each row is to reach: a peer's time by Noria's, at 1 and at 2 workers.
-AIMS = {
-    ("spawn_many", "tokio"): (4.5, 3.5),
-    ("spawn_remote", "tokio"): (2.5, 2.5),
-    ("yield_many", "tokio"): (2.2, 1.2),
-    ("ping_pong", "tokio"): (2.0, 2.5),
-    ("chained_spawn", "tokio"): (4.5, 4.0),
-    ("timer_churn", "tokio"): (4.5, None),
-    ("blocking", "tokio"): (12.0, 12.0),
-    ("echo_cpu", "epoll"): (1 / 1.06, None),
-}
+import plots
+from aims import GROWTH_LIMIT, is_aimed_at_tokio, verdicts, worker_growth
+from contender import HERE, ROOT
+from labels import title, what
 
-
-def first_line(command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True).stdout.split("\n")[0].strip()
-    except OSError:
-        return ""
-
-
-def machine():
-    model = "?"
-    with open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    with open("/proc/meminfo") as file:
-        memory = int(file.readline().split()[1]) / 1048576
-    virtual = "virtual " if "hypervisor" in open("/proc/cpuinfo").read() else ""
-    return (f"{model}, {len(os.sched_getaffinity(0))} {virtual}CPUs, {memory:.0f} GiB, Linux {platform.release()}, "
-            f"{platform.libc_ver()[0]} {platform.libc_ver()[1]}, {first_line(['cc', '--version'])}")
-
-
-def aim_of(row, peer):
-    if row["params"].get("figure") or row["params"].get("placement") not in (None, "same_core"):
-        return None
-    both = AIMS.get((row["workload"], peer))
-    return both[row["workers"] - 1] if both and row["workers"] <= 2 else None
+RESULTS = os.path.join(HERE, "results")
+README = os.path.join(ROOT, "README.md")
+BEGIN, END = "<!-- figures: written by bench/report.py -->", "<!-- end of figures -->"
 
 
 def number(value):
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def span(of):
@@ -57,41 +28,166 @@ def ratio_span(of):
     return f"{of['median']:.2f} ({of['min']:.2f}-{of['max']:.2f})"
 
 
-def what(params):
-    """The parameters that tell rows of one workload apart."""
-    words = [f"{params['connections']} x {params['bytes']} B, {params['placement'].replace('_', ' ')}"] if "bytes" in params else []
-    words += [params["figure"].replace("_", " ")] if "figure" in params else []
-    return ", ".join(words)
+def table(head, rows):
+    """A Markdown table; nothing if there are no rows."""
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    rows = ["| " + " | ".join(cells) + " |" for cells in rows]
+    return lines + rows if rows else []
 
 
-def table(rows):
-    peers = list(dict.fromkeys(row["contender"] for row in rows if row["contender"] != "noria"))
-    yield "| workload | workers | unit | noria | " + " | ".join(f"{p} | {p} by noria | aim" for p in peers) + " |"
-    yield "|---" * (4 + 3 * len(peers)) + "|"
+def aims_table(rows):
+    for v in verdicts(rows):
+        measured = f"{number(v.value['median'])} {v.unit}" if v.unit else ratio_span(v.value)
+        aim = f"at most {number(v.aim)} {v.unit}" if v.unit else f"at least {v.aim:.3g}"
+        verdict = "reached" if v.reached else "**missed**"
+        yield [title(v.row, code=True), str(v.row["workers"]), v.against, measured, aim, verdict, v.first]
+
+
+def growth_table(rows):
+    pairs = [(one, two, two["median"] / one["median"]) for one, two in worker_growth(rows) if one["median"] > 0]
+    peers = {(two["workload"], str(two["params"])): ratio for _, two, ratio in pairs if two["contender"] == "tokio"}
+    for one, two, ratio in pairs:
+        if two["contender"] == "noria":
+            tokio = peers.get((two["workload"], str(two["params"])))
+            yield [title(two, code=True), f"{number(one['median'])} {one['unit']}", f"{number(two['median'])} {two['unit']}", f"{ratio:.2f}",
+                   "kept" if ratio <= GROWTH_LIMIT else "**broken**", f"{tokio:.2f}" if tokio else ""]
+
+
+def group(rows):
+    """The rows of one workload as {(parameters without figure, workers): {contender: {figure: row}}}."""
+    groups = {}
     for row in rows:
-        if row["contender"] != "noria":
-            continue
-        cells = [" ".join([row["workload"], what(row["params"])]).strip(), str(row["workers"]), row["unit"], span(row)]
-        for peer in peers:
-            ratio, aim = row["ratio"].get(peer), aim_of(row, peer)
-            # A peer with one thread has no row for more workers: it is the one of 1 worker that Noria's is compared with.
-            theirs = ratio and [r for workers in (row["workers"], 1) for r in rows if r["contender"] == peer and r["workers"] == workers
-                                and r["workload"] == row["workload"] and r["params"] == row["params"]]
-            reached = ratio and aim and ("reached" if ratio["median"] >= aim else "missed")
-            cells += [span(theirs[0]) if theirs else "", ratio_span(ratio) if ratio else "", f"{aim:.3g} {reached}" if aim and ratio else ""]
-        if row["disturbed"]:
-            cells[0] += f" (*{row['disturbed']})"
-        yield "| " + " | ".join(cells) + " |"
+        contenders = groups.setdefault((what(row), row.get("beside", row["workers"])), {})
+        contenders.setdefault(row["contender"], {})[row["params"].get("figure", "")] = row
+    return groups
 
 
-def write_report(path, rows, runners, missing, failures, took_s):
-    lines = ["# Results", "", f"- Machine: {machine()}",
-             f"- Date: {time.strftime('%Y-%m-%d', time.gmtime())}; the run took {took_s / 60:.0f} min.",
-             "- Contenders: " + ", ".join(f"{name} {c.version()}".strip() for name, c in runners.items()) + ".",
-             "- A figure is the median of its rounds (minimum-maximum). `X by noria` is taken round by round, and above 1 Noria is "
-             "better. `(*n)`: so many of the rounds were disturbed by other processes even after repeating."]
-    lines += [f"- Missing: {name}: {reason}" for name, reason in missing.items()]
-    lines += [f"- Failed: {failure}" for failure in failures]
-    lines += ["", *table(rows), ""]
-    with open(path, "w") as file:
-        file.write("\n".join(lines))
+def workload_table(rows):
+    """Every contender of one workload, a line each."""
+    figures = list(dict.fromkeys((row["params"].get("figure", ""), row["unit"]) for row in rows))
+    head = ["parameters", "workers", "contender", figures[0][1], "by noria"]
+    head += [f"{name.replace('_', ' ')}, {unit}" for name, unit in figures[1:]]
+    lines = []
+    for (params, workers), contenders in group(rows).items():
+        ours = contenders.get("noria", {}).get("", {})
+        for name, its in contenders.items():
+            main = its.get("")
+            cells = [params, str(workers), name, span(main) if main else ""]
+            ratio = ours.get("ratio", {}).get(name)
+            cells.append(ratio_span(ratio) if ratio else "")
+            cells += [number(its[figure]["median"]) if figure in its else "" for figure, _ in figures[1:]]
+            if main and main.get("disturbed"):
+                cells[2] += f" (*{main['disturbed']})"
+            lines.append(cells)
+    return table(head, lines)
+
+
+def header(run):
+    versions = ", ".join(f"{name} {about['version']}".strip() for name, about in run["contenders"].items())
+    yield f"- Machine: {run['machine']}"
+    yield f"- Date: {run['date']}; the run took {run['minutes']} min{' (--quick)' if run.get('quick') else ''}."
+    yield f"- Contenders: {versions}."
+    yield ("- A figure is the median of its rounds (minimum-maximum). `by noria` is taken round by round: how many times better Noria is. "
+           "`(*n)`: so many of the rounds were disturbed by other processes even after repeating.")
+    yield from (f"- Of {name}: {about['note']}." for name, about in run["contenders"].items() if about["note"])
+    yield from (f"- Missing: {name}: {reason}" for name, reason in run["missing"].items())
+    yield from (f"- Failed: {failure}" for failure in run["failures"])
+
+
+def markdown(rows, run, drawn):
+    yield "# Results"
+    yield ""
+    yield from header(run)
+    for name, alt in drawn.items():
+        yield from ("", f"![{alt}]({name})")
+    yield from ("", "## Aims", "")
+    yield from table(["workload", "workers", "against", "measured", "aim", "", "first version's aim"], aims_table(rows)) or ["None."]
+    yield from ("", "## From 1 worker to 2", "", f"The time may grow to {GROWTH_LIMIT} of that with 1 worker.", "")
+    yield from table(["workload", "1 worker", "2 workers", "ratio", "", "Tokio's ratio"], growth_table(rows)) or ["None."]
+    for workload in dict.fromkeys(row["workload"] for row in rows):
+        yield from ("", f"## {workload}", "")
+        yield from workload_table([row for row in rows if row["workload"] == workload])
+    yield ""
+
+
+def short_table(rows):
+    """The figures that have an aim against Tokio, with 1 and 2 workers, for the top-level README."""
+    seen = {}
+    for row in rows:
+        ratio = row.get("ratio", {}).get("tokio")
+        if ratio and is_aimed_at_tokio(row):
+            seen.setdefault((row["workload"], what(row), row["unit"]), {})[row["workers"]] = (row, ratio)
+    for (workload, _, unit), by_workers in seen.items():
+        cells = [title(by_workers[min(by_workers)][0], code=True), unit]
+        for workers in (1, 2):
+            row, ratio = by_workers.get(workers, (None, None))
+            cells += [number(row["median"]), f"{ratio['median']:.2f}"] if row else ["", ""]
+        yield cells
+
+
+def readme_section(rows, run):
+    yield BEGIN
+    yield ""
+    yield f"{run['machine']}; {run['date']}. Medians; `x Tokio` is how many times better than Tokio Noria was in the same round."
+    yield ""
+    yield from table(["workload", "unit", "1 worker", "x Tokio", "2 workers", "x Tokio"], short_table(rows))
+    yield ""
+    yield "![How many times better than Tokio Noria is, workload by workload](bench/results/ratios.svg)"
+    yield ""
+    yield END
+
+
+def readme_with(text, rows, run):
+    """The README's text with its part between the markers made anew; None if it has no such part."""
+    begin, end = text.find(BEGIN), text.find(END)
+    if begin < 0 or end < begin:
+        return None
+    return text[:begin] + "\n".join(readme_section(rows, run)) + text[end + len(END):]
+
+
+def load(folder):
+    with open(os.path.join(folder, "latest.json")) as file:
+        rows = json.load(file)
+    with open(os.path.join(folder, "run.json")) as file:
+        return rows, json.load(file)
+
+
+def page(rows, run):
+    """The text of latest.md."""
+    return "\n".join(markdown(rows, run, {name: alt for name, (alt, _) in plots.draw(rows).items()}))
+
+
+def render(folder, into_readme):
+    """Writes the tables and plots of the run in `folder`; with `into_readme` the README too."""
+    rows, run = load(folder)
+    for name, (_, plot) in plots.draw(rows).items():
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(plot)
+    with open(os.path.join(folder, "latest.md"), "w") as file:
+        file.write(page(rows, run))
+    if into_readme:
+        with open(README) as file:
+            made = readme_with(file.read(), rows, run)
+        if made:
+            with open(README, "w") as file:
+                file.write(made)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--results", metavar="DIR", default=RESULTS)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if the README's figures are not the newest")
+    wanted = parser.parse_args()
+    if not wanted.check:
+        render(wanted.results, os.path.samefile(wanted.results, RESULTS))
+        return 0
+    with open(README) as file:
+        text = file.read()
+    if readme_with(text, *load(wanted.results)) != text:
+        print("README.md does not show the figures of bench/results/latest.json; python3 bench/report.py brings them there")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

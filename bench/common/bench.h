@@ -52,10 +52,10 @@ static inline uint64_t bench_work(uint64_t x, uint64_t hashes) {
   return x;
 }
 
-/* Keeps the CPU busy until so much time of this thread has passed. */
+/* Keeps the CPU busy until so much time has passed. */
 static inline void bench_burn_ns(uint64_t duration_ns) {
-  uint64_t end_ns = bench_clock_ns(CLOCK_THREAD_CPUTIME_ID) + duration_ns;
-  while (bench_clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+  uint64_t end_ns = bench_now_ns() + duration_ns;
+  while (bench_now_ns() < end_ns) {
   }
 }
 

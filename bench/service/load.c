@@ -114,10 +114,10 @@ static void run(void) {
     while (next < load.messages && due_ns(next) <= bench_now_ns()) send_message(next++);
     answers(next < load.messages ? due_ns(next) : 0);
   }
-  uint64_t silent_ns = bench_now_ns() + (uint64_t)kSilenceMs * 1000000;
-  while (load.done < load.messages) {
+  for (uint64_t done = 0, silent_ns = 0; load.done < load.messages; answers(bench_now_ns() + 10000000)) {
+    if (load.done != done || silent_ns == 0) silent_ns = bench_now_ns() + (uint64_t)kSilenceMs * 1000000;
+    done = load.done;
     BENCH_CHECK(bench_now_ns() < silent_ns); /* a lost message */
-    answers(bench_now_ns() + 10000000);
   }
 }
 

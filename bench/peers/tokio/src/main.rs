@@ -60,10 +60,10 @@ pub fn thread_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Keeps the CPU busy until so much time of this thread has passed.
+/// Keeps the CPU busy until so much time has passed.
 pub fn burn_ns(duration_ns: u64) {
-    let end = thread_cpu_ns() + duration_ns;
-    while thread_cpu_ns() < end {}
+    let end = now_ns() + duration_ns;
+    while now_ns() < end {}
 }
 
 /// Wall and CPU time since `begin` (of `now_ns` and `cpu_ns`).

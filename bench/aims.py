@@ -1,0 +1,131 @@
+"""What each row is to reach, and whether it does."""
+from dataclasses import dataclass, field
+
+EVERY = "*"  # every peer that takes part
+
+
+@dataclass
+class Aim:
+    """`against` a peer: at least this ratio (peer's time by Noria's). `at_most`: a bound of Noria's own figure. `figure` is a figure
+    beside the main one; `params` a part of the row's parameters."""
+    workload: str
+    against: str = ""
+    least: float = 0.0
+    at_most: float = 0.0
+    workers: tuple = (1, 2)
+    figure: str = ""
+    params: dict = field(default_factory=dict)
+
+
+SAME_CORE = {"placement": "same_core"}
+
+AIMS = [
+    Aim("spawn_many", "tokio", 5, workers=(1,)),
+    Aim("spawn_many", "tokio", 6, workers=(2,)),
+    Aim("spawn_many", "asio", 1, workers=(1,)),
+    Aim("spawn_remote", "tokio", 3),
+    Aim("spawn_remote", EVERY, 1),
+    Aim("yield_many", "tokio", 2.5, workers=(1,)),
+    Aim("yield_many", "tokio", 1.3, workers=(2,)),
+    Aim("ping_pong", "tokio", 2.5, workers=(1,)),
+    Aim("ping_pong", "tokio", 3.5, workers=(2,)),
+    Aim("chained_spawn", "tokio", 5),
+    Aim("chained_spawn", "tbb", 1),
+    Aim("fork_join_fib", "tokio", 6, workers=(1,)),
+    Aim("fork_join_fib", "tokio", 8, workers=(2,)),
+    Aim("fork_join_fib", "tbb", 1 / 1.3),
+    Aim("timer_churn", "tokio", 5),
+    Aim("timer_churn", "libuv", 1),
+    Aim("timer_churn", "asio", 1),
+    Aim("timer_churn", "go", 1),
+    Aim("timer_reset", "tokio", 5),
+    Aim("timer_reset", "libuv", 1),
+    Aim("timer_reset", "asio", 1),
+    Aim("timer_reset", "go", 1),
+    Aim("timer_fire", "tokio", 1, figure="cpu"),
+    Aim("timer_fire", at_most=1500),
+    Aim("blocking", "tokio", 15),
+    Aim("blocking", "libuv", 1),
+    Aim("stuck_poll", at_most=10000, params={"burn": "inline"}),
+    Aim("echo_cpu", "tokio", 1.05, workers=(1,), params=SAME_CORE),
+    Aim("echo_cpu", "epoll", 1 / 1.04, workers=(1,), params=SAME_CORE),
+    Aim("echo_open_loop", EVERY, 1 / 1.1, figure="p99"),
+    Aim("proxy_bulk", "tokio", 1.2),
+    Aim("proxy_bulk", "haproxy", 1),
+    Aim("proxy_small", "tokio", 1.2),
+    Aim("proxy_small", "haproxy", 1),
+    Aim("idle_task_bytes", "tokio", 2),
+    Aim("idle_task_bytes", at_most=256),
+]
+
+# What the first version was to reach, as the ratio at 1 and at 2 workers; shown beside the others.
+FIRST_AIMS = {
+    ("spawn_many", "tokio"): (4.5, 3.5), ("spawn_remote", "tokio"): (2.5, 2.5), ("yield_many", "tokio"): (2.2, 1.2),
+    ("ping_pong", "tokio"): (2.0, 2.5), ("chained_spawn", "tokio"): (4.5, 4.0), ("timer_churn", "tokio"): (4.5, None),
+    ("blocking", "tokio"): (12.0, 12.0), ("echo_cpu", "epoll"): (1 / 1.06, None),
+}
+
+# From 1 worker to 2: the time may grow to this.
+GROWTH_LIMIT = 1.1
+# These have another number of workers for a reason that has nothing to do with the scheduler, or no time.
+NO_GROWTH = {"idle_task_bytes", "timer_bytes", "idle_conn_bytes", "startup", "light_load", "stuck_poll", "busy_neighbour"}
+
+
+@dataclass
+class Verdict:
+    """One aim at one row: `value` and its bounds are a ratio or, with `unit`, a figure."""
+    row: dict
+    against: str
+    value: dict
+    aim: float
+    unit: str
+    reached: bool
+    first: str  # the first version's aim
+
+
+def matches(aim, row):
+    params = row["params"]
+    return (row["contender"] == "noria" and row["workload"] == aim.workload and row["workers"] in aim.workers
+            and params.get("figure", "") == aim.figure and all(params.get(k) == v for k, v in aim.params.items()))
+
+
+def is_aimed_at_tokio(row):
+    return any(aim.against == "tokio" and not aim.figure and matches(aim, row) for aim in AIMS)
+
+
+def first_aim(row, peer, ratio):
+    both = FIRST_AIMS.get((row["workload"], peer))
+    aim = both and both[row["workers"] - 1]
+    if not aim or row["params"].get("figure"):
+        return ""
+    return f"{aim:.3g} {'reached' if ratio >= aim else 'missed'}"
+
+
+def verdicts(rows):
+    """Each aim with each of Noria's rows that it speaks of, in the order of the rows."""
+    for row in rows:
+        for aim in AIMS:
+            if not matches(aim, row):
+                continue
+            if aim.at_most:
+                yield Verdict(row, "", row, aim.at_most, row["unit"], row["median"] <= aim.at_most, "")
+                continue
+            ratios = row["ratio"] if aim.against == EVERY else {aim.against: row["ratio"].get(aim.against)}
+            ratios = {peer: ratio for peer, ratio in ratios.items() if ratio}
+            if not ratios:
+                continue
+            peer = min(ratios, key=lambda name: ratios[name]["median"])
+            median = ratios[peer]["median"]
+            against, first = (f"all, the best is {peer}", "") if aim.against == EVERY else (peer, first_aim(row, peer, median))
+            yield Verdict(row, against, ratios[peer], aim.least, "", median >= aim.least, first)
+
+
+def worker_growth(rows):
+    """Pairs of rows of one contender, with 1 and with 2 workers, of main figures that are a time."""
+    def key(row):
+        return row["workload"], row["contender"], str(row["params"])
+    singles = {key(row): row for row in rows if row["workers"] == 1}
+    for row in rows:
+        plain = not row["params"].get("figure") and row["better"] == "lower" and row["workload"] not in NO_GROWTH
+        if row["workers"] == 2 and plain and key(row) in singles:
+            yield singles[key(row)], row
