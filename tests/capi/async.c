@@ -1,4 +1,4 @@
-/* async.c: noria/async.h. Compiled as C99, C17, C++11 and C++20 with warnings as errors; each of them runs.
+/* async.c: noria/async.h (A14): awaits that are pending, entered again, or ready at once; loops, branches, children. Compiled as C99, C17, C++11 and C++20 with warnings as errors; each of them runs.
  * (Plain main: it has to be a C99 program.) */
 #include <noria/async.h>
 #include <noria/noria.h>

@@ -111,7 +111,7 @@ Test(Select, Poll_form_tells_the_first_that_is_ready) {
 }
 
 // budget-lie: the end of the budget must not look like "not ready", so that a later branch is picked.
-Test(Select, Poll_form_does_not_try_later_ones_when_the_budget_ends) {
+Test(Select, A10_poll_form_does_not_try_later_ones_when_the_budget_ends) {
   on_each_runtime([](Lane& lane) {
     Pending a(lane.rt), b(lane.rt);
     a.complete();

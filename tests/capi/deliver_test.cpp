@@ -1,4 +1,4 @@
-// A future's end as a plain call: once, where it was asked for, or discard instead.
+// A9, a future's end as a plain call: once, where it was asked for, or discard instead.
 #include <criterion/criterion.h>
 
 #include <atomic>
@@ -46,7 +46,7 @@ struct Receiver {
 
 }  // namespace
 
-Test(Deliver, Callback_runs_once_with_the_result_on_a_thread_of_the_runtime) {
+Test(Deliver, A9_callback_runs_once_with_the_result_on_a_thread_of_the_runtime) {
   on_each_runtime([](Lane& lane) {
     for (bool before : {true, false}) {
       Pending pending(lane.rt);
@@ -64,7 +64,7 @@ Test(Deliver, Callback_runs_once_with_the_result_on_a_thread_of_the_runtime) {
   });
 }
 
-Test(Deliver, Callbacks_of_one_strand_do_not_overlap_and_keep_their_order) {
+Test(Deliver, A9_callbacks_of_one_strand_do_not_overlap_and_keep_their_order) {
   on_each_runtime([](Lane& lane) {
     noria_strand* strand = nullptr;
     NORIA_OK_CALL(noria_strand_new(lane.rt, &strand));
@@ -82,7 +82,7 @@ Test(Deliver, Callbacks_of_one_strand_do_not_overlap_and_keep_their_order) {
   });
 }
 
-Test(Deliver, Turn_kind_stays_on_the_thread) {
+Test(Deliver, A9_turn_kind_stays_on_the_thread) {
   on_each_runtime([](Lane& lane) {
     Pending pending(lane.rt);
     Receiver receiver;

@@ -1,4 +1,4 @@
-// The one noun: polling, being told, waiting, results, cancelling and dropping, whatever the operation is.
+// A6, the one noun: polling, being told, waiting, results, cancelling and dropping, whatever the operation is.
 #include <criterion/criterion.h>
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 
 using namespace noria::test;
 
-Test(Future, Last_waker_wins_and_is_woken_once) {
+Test(Future, A6_last_waker_wins_and_is_woken_once) {
   on_each_runtime([](Lane& lane) {
     Pending pending(lane.rt);
     ForeignWaker first, second;
@@ -28,7 +28,7 @@ Test(Future, Last_waker_wins_and_is_woken_once) {
   });
 }
 
-Test(Future, Result_passes_once) {
+Test(Future, A6_result_passes_once) {
   on_each_runtime([](Lane& lane) {
     Pending pending(lane.rt);
     int value = 0;

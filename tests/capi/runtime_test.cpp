@@ -234,7 +234,7 @@ Test(RuntimeAbi, Nested_block_on_is_refused) {
   });
 }
 
-Test(RuntimeAbi, Current_thread_runtime_belongs_to_who_first_drives_it) {
+Test(RuntimeAbi, A11_current_thread_runtime_belongs_to_who_first_drives_it) {
   on_runtime(kCurrentThread, [](Lane& lane) {
     NORIA_OK_CALL(noria_runtime_turn(lane.rt, 0, nullptr));
     std::thread([&] {
@@ -258,7 +258,7 @@ Test(RuntimeAbi, Current_thread_runtime_belongs_to_who_first_drives_it) {
 }
 
 // A foreign loop around poll(2): everything that can happen must end its sleep.
-Test(RuntimeAbi, Turn_fd_and_next_timeout_embed_in_a_foreign_loop) {
+Test(RuntimeAbi, A11_turn_fd_and_next_timeout_embed_in_a_foreign_loop) {
   on_runtime(kCurrentThread, [](Lane& lane) {
     Watchdog watchdog("the foreign loop");
     std::int32_t fd = -1;

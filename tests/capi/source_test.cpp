@@ -1,4 +1,4 @@
-// noria_source_*.
+// noria_source_*: what a caller's descriptor tells; one waker a direction, any number of futures (A8).
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ Test(Source, Readiness_comes_is_cleared_and_comes_again) {
   });
 }
 
-Test(Source, Both_directions_and_several_futures) {
+Test(Source, A8_both_directions_and_several_futures) {
   on_each_runtime([](Lane& lane) {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     noria_source* source = watch(lane, fd);

@@ -121,7 +121,7 @@ Test(TaskAbi, Vtable_of_another_size_is_read_by_the_size_rule) {
   });
 }
 
-Test(TaskAbi, State_in_place_has_its_size_and_alignment) {
+Test(TaskAbi, A5_state_in_place_has_its_size_and_alignment) {
   on_each_runtime([](Lane& lane) {
     for (std::size_t align = 1; align <= NORIA_MAX_ALIGN; align *= 2) {
       for (std::size_t size :
@@ -137,7 +137,7 @@ Test(TaskAbi, State_in_place_has_its_size_and_alignment) {
   });
 }
 
-Test(TaskAbi, Unstarted_task_refuses_what_needs_a_started_one_and_the_other_way_round) {
+Test(TaskAbi, A5_unstarted_task_refuses_what_needs_a_started_one_and_the_other_way_round) {
   on_each_runtime([](Lane& lane) {
     void* room = nullptr;
     noria_task* task = nullptr;
@@ -166,7 +166,7 @@ Test(TaskAbi, Unstarted_task_refuses_what_needs_a_started_one_and_the_other_way_
   });
 }
 
-Test(TaskAbi, Discard_does_not_call_drop) {
+Test(TaskAbi, A5_discard_does_not_call_drop) {
   on_each_runtime([](Lane& lane) {
     static std::atomic<int> drops{0};
     noria_task_vtable counted = kNoTake;
@@ -206,7 +206,7 @@ Test(TaskAbi, Ids_differ_and_are_never_zero) {
   });
 }
 
-Test(TaskAbi, Join_tells_how_a_task_ended) {
+Test(TaskAbi, A5_join_tells_how_a_task_ended) {
   on_each_runtime([](Lane& lane) {
     Output done, failed, aborted;
     failed.answer = -EIO;
@@ -253,7 +253,7 @@ Test(TaskAbi, Join_futures_any_number_beside_the_poll_form) {
   });
 }
 
-Test(TaskAbi, Poll_join_keeps_the_last_waker) {
+Test(TaskAbi, A8_poll_join_keeps_the_last_waker) {
   on_each_runtime([](Lane& lane) {
     Output state;
     state.answer = NORIA_PENDING;
@@ -270,7 +270,7 @@ Test(TaskAbi, Poll_join_keeps_the_last_waker) {
   });
 }
 
-Test(TaskAbi, Take_moves_the_output_once) {
+Test(TaskAbi, A5_take_moves_the_output_once) {
   on_each_runtime([](Lane& lane) {
     Output state;
     state.answer = NORIA_PENDING;

@@ -122,7 +122,7 @@ Test(TcpIo, Big_writes_queue_up_and_are_complete) {
   });
 }
 
-Test(TcpIo, Cancelled_write_tells_how_far_it_came) {
+Test(TcpIo, A6_cancelled_write_tells_how_far_it_came) {
   on_each_runtime([](Lane& lane) {
     Link link(lane);
     std::string text = pattern(kBig);

@@ -113,7 +113,7 @@ Test(Waiting, Job_that_outlasts_a_shutdown_is_named) {
   }
 }
 
-// budget-lie: what was not taken cannot be given back.
+// budget-lie, A10: what was not taken cannot be given back.
 Test(Waiting, Budget_of_a_poll_does_not_grow_by_giving_back) {
   on_each_runtime([](Lane& lane) {
     lane.join(spawn(lane.rt, [polls = 0](const noria_cx* cx) mutable -> int32_t {

@@ -103,7 +103,7 @@ Test(reactor, Events_reach_both_sides_and_a_clear_waits_for_the_next_edge) {
   cr_assert(test::all_live_zero());
 }
 
-Test(reactor, Last_waker_wins_and_closing_tells_all_that_wait) {
+Test(reactor, A8_last_waker_of_a_direction_wins_and_closing_tells_all_that_wait) {
   Bench bench;
   Pair pair;
   PlainSource* source = bench.make(pair.fd[0]);

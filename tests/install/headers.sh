@@ -1,5 +1,5 @@
 #!/bin/sh
-# headers.sh SOURCE CC CXX [CC CXX]...: compiles each public header alone, as every standard promised.
+# headers.sh SOURCE CC CXX [CC CXX]...: compiles each public header alone, as every standard promised (A1).
 set -eu
 include=$1/capi/include
 shift
@@ -7,7 +7,7 @@ cd "$include"
 checked=0
 while [ $# -gt 0 ]; do
   for header in *.h noria/*.h; do
-    for standard in c99 c11 c17 c++11 c++20; do
+    for standard in c99 c11 c17 c++11 c++14 c++17 c++20; do
       case $standard in
         c++*) compiler=$2 language=c++ ;;
         *) compiler=$1 language=c ;;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every public function's own comment has the parts Threads:, Owner: and Errors:, each at the beginning
-of a line or after two spaces, and Callback: where it takes a function or a struct of functions. No public declaration uses long, ssize_t, bit-fields,
-variable arguments, structs by value or bodies."""
+of a line or after two spaces, and Callback: where it takes a function or a struct of functions (A12). No public declaration uses
+long, ssize_t, bit-fields, variable arguments, structs by value or bodies (A2). Types and functions begin with noria_, macros and
+constants with NORIA_, and no function is a macro only (A1)."""
 import re
 
 import public
@@ -23,6 +24,30 @@ def callback_types(lint):
 def by_value_types(lint):
     text = "".join(without_directives(code_only(lint.read(p))) for p in public.headers(lint))
     return set(re.findall(r"\bstruct\s+(noria_\w+)\s*\{", text))
+
+
+def check_names(lint, path):
+    """A1; of async.h, which is sugar, the prefix only. A macro that is undefined again in the same header is nobody's."""
+    code = code_only(lint.read(path))
+    undefined = set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", code, re.M))
+    for match in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\(?)", code, re.M):
+        if match.group(1) in undefined:
+            continue
+        if not match.group(1).startswith("NORIA_"):
+            lint.fault(path, line_of(code, match.start()), f"the macro {match.group(1)} does not begin with NORIA_")
+        if match.group(2) and not path.endswith("/async.h"):
+            lint.fault(path, line_of(code, match.start()), f"{match.group(1)} exists as a macro only")
+    plain = without_directives(code)
+    for match in re.finditer(r"\b(?:struct|enum|union)\s+(\w+)", plain):
+        if not match.group(1).startswith("noria_"):
+            lint.fault(path, line_of(plain, match.start()), f"the type {match.group(1)} does not begin with noria_")
+    for match in re.finditer(r"\benum\b[^{;]*\{([^}]*)\}", plain):
+        for name in re.findall(r"(?:^|,)\s*(\w+)", match.group(1)):
+            if not name.startswith("NORIA_"):
+                lint.fault(path, line_of(plain, match.start()), f"the constant {name} does not begin with NORIA_")
+    for match in re.finditer(r"\bNORIA_API\b[^;(]*?(\w+)\s*\(", plain):
+        if not match.group(1).startswith("noria_"):
+            lint.fault(path, line_of(plain, match.start()), f"the function {match.group(1)} does not begin with noria_")
 
 
 def main():
@@ -48,6 +73,7 @@ def main():
                     re.search(rf"\b{name}\s+$", function.text.partition(function.name)[0]):
                 lint.fault(function.path, function.line, f"{function.name} passes {name} by value")
     for path in public.headers(lint):
+        check_names(lint, path)
         text = without_directives(code_only(lint.read(path)))
         if path.endswith("/async.h"):
             continue
