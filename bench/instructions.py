@@ -17,13 +17,17 @@ from contender import PROGRAMS, Failed, finish, start
 from contenders import contenders
 from run import RESULTS
 
-# workload: two sizes, and the operations a round
+# workload: the parameters of two sizes; how many operations that were, the program tells
 MICRO = {
-    "spawn_many": (50000, 150000, 10000),
-    "yield_many": (200000, 600000, 200000),
-    "ping_pong": (10000, 30000, 1000),
-    "chained_spawn": (50000, 150000, 50000),
-    "timer_churn": (50000, 150000, 10000),
+    "spawn_many": ({"ops": 50000, "batch": 10000}, {"ops": 150000, "batch": 10000}),
+    "spawn_remote": ({"ops": 50000, "batch": 10000}, {"ops": 150000, "batch": 10000}),
+    "yield_many": ({"ops": 200000, "batch": 200000}, {"ops": 600000, "batch": 200000}),
+    "ping_pong": ({"ops": 10000, "batch": 1000}, {"ops": 30000, "batch": 1000}),
+    "chained_spawn": ({"ops": 50000, "batch": 50000}, {"ops": 150000, "batch": 150000}),
+    "fork_join_fib": ({"n": 20}, {"n": 24}),
+    "uneven_tree": ({"roots": 200, "seed": 1}, {"roots": 600, "seed": 1}),
+    "timer_churn": ({"ops": 50000, "batch": 10000}, {"ops": 150000, "batch": 10000}),
+    "timer_reset": ({"ops": 50000, "batch": 10000}, {"ops": 150000, "batch": 10000}),
 }
 ECHO = (2000, 6000)  # requests of 64 B on 50 connections
 
@@ -45,22 +49,24 @@ def total(out):
         return int(re.search(r"^(?:summary|totals): (\d+)", file.read(), re.M)[1])
 
 
-def count_micro(contender, workload, ops, batch, out):
-    command = contender.command("micro", workload, workers=1, warmup=0, ops=ops, batch=min(batch, ops))
-    finish(start([*valgrind(out), *command]), f"{contender.name} {workload}")
-    return total(out)
+def count_micro(contender, workload, params, out):
+    """How many instructions, and for how many operations."""
+    command = contender.command("micro", workload, workers=1, warmup=0, **params)
+    report = finish(start([*valgrind(out), *command]), f"{contender.name} {workload}")
+    return total(out), report["ops"]
 
 
 def count_echo(contender, requests, out):
+    """The same, of the echo server."""
     server = start([*valgrind(out), *contender.command("echo", workers=1)])
     port = re.fullmatch(r"port (\d+)\n", server.stdout.readline())[1]
     words = ["--port", port, "--connections", "50", "--bytes", "64", "--warmup", "100", "--requests", str(requests)]
     try:
-        finish(start([os.path.join(PROGRAMS, "noria-load"), *words]), "the load")
+        finish(start([os.path.join(PROGRAMS, "noria-load"), "echo", *words]), "the load")
     finally:
         server.send_signal(signal.SIGTERM)
     finish(server, f"{contender.name} echo")
-    return total(out)
+    return total(out), requests
 
 
 def costliest(out, count):
@@ -70,19 +76,16 @@ def costliest(out, count):
 
 
 def measure(contender, workload, wanted):
-    sizes = ECHO if workload == "echo_cpu" else MICRO[workload][:2]
-    counts = []
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "callgrind.out")
-        for size in sizes:
-            if workload == "echo_cpu":
-                counts.append(count_echo(contender, size, out))
-            else:
-                batch = size if workload == "chained_spawn" else MICRO[workload][2]
-                counts.append(count_micro(contender, workload, size, batch, out))
+        if workload == "echo_cpu":
+            counts = [count_echo(contender, requests, out) for requests in ECHO]
+        else:
+            counts = [count_micro(contender, workload, params, out) for params in MICRO[workload]]
         if wanted.top and contender.name == "noria":
             print(costliest(out, wanted.top))
-    return (counts[1] - counts[0]) / (sizes[1] - sizes[0])
+    (small, few), (large, many) = counts
+    return (large - small) / (many - few)
 
 
 def main():
