@@ -65,8 +65,9 @@ FIRST_AIMS = {
     ("blocking", "tokio"): (12.0, 12.0), ("echo_cpu", "epoll"): (1 / 1.06, None),
 }
 
-# From 1 worker to 2: the time may grow to this.
-GROWTH_LIMIT = 1.1
+# From 1 worker to 2: the time, and the 99th percentile, may grow to this; where the work splits it is to fall.
+GROWTH_LIMIT, SPLIT_LIMIT = 1.1, 1.0
+SPLITTING = {"unbalanced_producer", "fork_join_fib", "uneven_tree"}
 # These have another number of workers for a reason that has nothing to do with the scheduler, or no time.
 NO_GROWTH = {"idle_task_bytes", "timer_bytes", "idle_conn_bytes", "startup", "light_load", "stuck_poll", "busy_neighbour"}
 
@@ -120,12 +121,16 @@ def verdicts(rows):
             yield Verdict(row, against, ratios[peer], aim.least, "", median >= aim.least, first)
 
 
+def growth_limit(row):
+    return SPLIT_LIMIT if row["workload"] in SPLITTING else GROWTH_LIMIT
+
+
 def worker_growth(rows):
-    """Pairs of rows of one contender, with 1 and with 2 workers, of main figures that are a time."""
+    """Pairs of rows of one contender, with 1 and with 2 workers, of main figures and 99th percentiles."""
     def key(row):
         return row["workload"], row["contender"], str(row["params"])
     singles = {key(row): row for row in rows if row["workers"] == 1}
     for row in rows:
-        plain = not row["params"].get("figure") and row["better"] == "lower" and row["workload"] not in NO_GROWTH
+        plain = row["params"].get("figure", "p99") == "p99" and row["better"] == "lower" and row["workload"] not in NO_GROWTH
         if row["workers"] == 2 and plain and key(row) in singles:
             yield singles[key(row)], row

@@ -1,9 +1,10 @@
 """The machine a run was made on, in a line, and what a run was."""
 import os
 import platform
+import tempfile
 import time
 
-from contender import output_of
+from contender import BUILD, output_of, run_quietly
 
 
 def cpu_model():
@@ -24,6 +25,16 @@ def machine():
             f"{platform.release()}, {platform.libc_ver()[0]} {platform.libc_ver()[1]}, {compiler}")
 
 
+def library_bytes():
+    """The size of the shared library without symbols; None where it was not built or cannot be stripped."""
+    library = os.path.join(BUILD, "libnoria.so")
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = os.path.join(folder, "libnoria.so")
+        if not os.path.exists(library) or not output_of(["strip", "--version"]):
+            return None
+        return None if run_quietly(["strip", "-o", stripped, library]) else os.path.getsize(stripped)
+
+
 def describe(runners, missing, failures, took_s, quick):
     """What goes into run.json beside the rows."""
     return {
@@ -31,6 +42,7 @@ def describe(runners, missing, failures, took_s, quick):
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "minutes": round(took_s / 60),
         "quick": quick,
+        "library_bytes": library_bytes(),
         "contenders": {name: {"version": c.version(), "note": c.note} for name, c in runners.items()},
         "missing": missing,
         "failures": failures,

@@ -7,7 +7,7 @@ import os
 import sys
 
 import plots
-from aims import GROWTH_LIMIT, is_aimed_at_tokio, verdicts, worker_growth
+from aims import growth_limit, is_aimed_at_tokio, verdicts, worker_growth
 from contender import HERE, ROOT
 from labels import title, what
 
@@ -50,7 +50,7 @@ def growth_table(rows):
         if two["contender"] == "noria":
             tokio = peers.get((two["workload"], str(two["params"])))
             yield [title(two, code=True), f"{number(one['median'])} {one['unit']}", f"{number(two['median'])} {two['unit']}", f"{ratio:.2f}",
-                   "kept" if ratio <= GROWTH_LIMIT else "**broken**", f"{tokio:.2f}" if tokio else ""]
+                   f"{growth_limit(two):.1f} {'kept' if ratio <= growth_limit(two) else '**broken**'}", f"{tokio:.2f}" if tokio else ""]
 
 
 def group(rows):
@@ -87,6 +87,8 @@ def header(run):
     yield f"- Machine: {run['machine']}"
     yield f"- Date: {run['date']}; the run took {run['minutes']} min{' (--quick)' if run.get('quick') else ''}."
     yield f"- Contenders: {versions}."
+    if run.get("library_bytes"):
+        yield f"- Noria's shared library, stripped: {number(run['library_bytes'])} bytes."
     yield ("- A figure is the median of its rounds (minimum-maximum). `by noria` is taken round by round: how many times better Noria is. "
            "`(*n)`: so many of the rounds were disturbed by other processes even after repeating.")
     yield from (f"- Of {name}: {about['note']}." for name, about in run["contenders"].items() if about["note"])
@@ -102,8 +104,8 @@ def markdown(rows, run, drawn):
         yield from ("", f"![{alt}]({name})")
     yield from ("", "## Aims", "")
     yield from table(["workload", "workers", "against", "measured", "aim", "", "first version's aim"], aims_table(rows)) or ["None."]
-    yield from ("", "## From 1 worker to 2", "", f"The time may grow to {GROWTH_LIMIT} of that with 1 worker.", "")
-    yield from table(["workload", "1 worker", "2 workers", "ratio", "", "Tokio's ratio"], growth_table(rows)) or ["None."]
+    yield from ("", "## From 1 worker to 2", "", "How many times the figure of 1 worker that of 2 workers is, and its limit.", "")
+    yield from table(["workload", "1 worker", "2 workers", "ratio", "limit", "Tokio's ratio"], growth_table(rows)) or ["None."]
     for workload in dict.fromkeys(row["workload"] for row in rows):
         yield from ("", f"## {workload}", "")
         yield from workload_table([row for row in rows if row["workload"] == workload])

@@ -61,7 +61,7 @@ def build(chosen, cases):
         kinds = dict.fromkeys(case.kind for case in cases if case.takes(contender))
         if not kinds and contender.workloads:
             continue
-        progress(f"building {name}")
+        progress(f"building {name}", end=not sys.stderr.isatty())
         reason = contender.build(kinds or dict.fromkeys(contender.programs))
         if reason:
             missing[name] = reason
