@@ -25,7 +25,7 @@ struct Run {
   std::uint64_t cpu_ns = 0;
   int argc = 0;
   char** argv = nullptr;
-  std::vector<std::pair<const char*, double>> figures;  // stand in place of ns_per_op
+  std::vector<std::pair<const char*, double>> figures;  // beyond, or instead of, the time an operation
 
   /// The number behind `name` on the command line.
   [[nodiscard]] std::uint64_t option(const char* name, std::uint64_t fallback) const {
@@ -70,23 +70,28 @@ struct Workload {
   bool cold = false;  // warms itself up, or must not
 };
 
-/// Lateness percentiles of timer_fire.
+/// Sorts `values_ns` and gives the one that `share` of them lie below, in us.
+inline double percentile_us(std::vector<std::uint64_t>& values_ns, double share) {
+  std::sort(values_ns.begin(), values_ns.end());
+  const auto index = static_cast<std::size_t>(static_cast<double>(values_ns.size()) * share);
+  return static_cast<double>(values_ns[std::min(index, values_ns.size() - 1)]) / 1e3;
+}
+
+/// The figures of timer_fire.
 inline void report_lateness(Run& run, std::vector<std::uint64_t>& lateness_ns) {
-  std::sort(lateness_ns.begin(), lateness_ns.end());
-  const auto us = [&](std::size_t index) { return static_cast<double>(lateness_ns[index]) / 1e3; };
-  run.figures = {{"lateness_p50_us", us(lateness_ns.size() / 2)},
-                 {"lateness_p99_us", us(lateness_ns.size() * 99 / 100)},
-                 {"lateness_max_us", us(lateness_ns.size() - 1)}};
+  run.figures = {{"lateness_p50_us", percentile_us(lateness_ns, 0.5)},
+                 {"lateness_p99_us", percentile_us(lateness_ns, 0.99)},
+                 {"lateness_max_us", percentile_us(lateness_ns, 1)}};
 }
 
 inline void report(const Workload& workload, const Run& run, const char* contender) {
+  const auto an_op = [&run](std::uint64_t ns) { return static_cast<double>(ns) / static_cast<double>(run.ops); };
   bench_json_open(workload.name, contender, run.workers);
   bench_json_number("ops", static_cast<double>(run.ops));
   bench_json_number("batch", static_cast<double>(run.batch));
-  if (run.figures.empty())
-    bench_json_number("ns_per_op", static_cast<double>(run.wall_ns) / static_cast<double>(run.ops));
   for (const auto& [name, value] : run.figures) bench_json_number(name, value);
-  bench_json_number("cpu_ns_per_op", static_cast<double>(run.cpu_ns) / static_cast<double>(run.ops));
+  if (run.wall_ns > 0) bench_json_number("ns_per_op", an_op(run.wall_ns));
+  if (run.cpu_ns > 0) bench_json_number("cpu_ns_per_op", an_op(run.cpu_ns));
   bench_json_close();
 }
 

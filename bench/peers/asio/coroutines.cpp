@@ -1,68 +1,12 @@
-// coroutines.cpp: asio-coro-bench WORKLOAD [--workers N] [--ops N] [--batch N] [--warmup N]; asio-coro-bench echo [--workers N]
+// coroutines.cpp: asio-coroutines-bench WORKLOAD [--workers N] [--ops N] [--batch N] [--warmup N]
+// asio-coroutines-bench (echo | service) [--workers N]
 //
 // The workloads of bench/micro on Asio in coroutines: a task is a coroutine that is given to co_spawn. co_spawn runs it up to
 // its first wait before it returns; so that a task is queued, as in every other contender, each begins with a post.
-#include <asio/experimental/concurrent_channel.hpp>
-#include <functional>
-
 #include "common/remote.hpp"
-#include "loop.hpp"
+#include "coroutine_rounds.hpp"
 
 namespace {
-
-using Channel = asio::experimental::concurrent_channel<void(asio::error_code)>;
-using Task = asio::awaitable<void>;
-
-/// The root: a coroutine that begins a batch and waits until the last pass of it.
-/// Lifetime: to the end of the process, for whoever passed last may still be inside of the channel when the root has gone on.
-class Rounds {
- public:
-  static void run_all(peer::Run& run, std::uint64_t passes, std::function<void(Rounds&)> begin) {
-    static std::vector<std::unique_ptr<Rounds>> every;
-    every.push_back(std::make_unique<Rounds>(run, passes, std::move(begin)));
-    every.back()->wait();
-  }
-
-  Rounds(peer::Run& measured, std::uint64_t count, std::function<void(Rounds&)> begin)
-      : run(measured),
-        context(the_loop(measured.workers).context),
-        passes(count),
-        begin_(std::move(begin)),
-        open_(context, 1) {}
-
-  void pass() {
-    if (gate_.pass()) BENCH_CHECK(open_.try_send(asio::error_code()));
-  }
-
-  void spawn(Task task) { asio::co_spawn(context, std::move(task), asio::detached); }
-
-  peer::Run& run;
-  asio::io_context& context;
-  const std::uint64_t passes;
-
- private:
-  /// Returns when all rounds are done; measured from inside.
-  void wait() {
-    asio::co_spawn(context, root(), asio::detached);
-    finished_.acquire();
-  }
-
-  Task root() {
-    run.start();
-    for (std::uint64_t done = 0; done < run.ops; done += run.batch) {
-      gate_.shut(passes);
-      begin_(*this);
-      co_await open_.async_receive(asio::deferred);
-    }
-    run.stop();
-    finished_.release();
-  }
-
-  Gate gate_;
-  std::function<void(Rounds&)> begin_;
-  Channel open_;
-  peer::Semaphore finished_;
-};
 
 Task pass(Rounds& r) {
   co_await asio::post(asio::deferred);
@@ -189,11 +133,21 @@ int main(int argc, char** argv) {
                      bench_argument(argc, argv, "--buffer", 32 * 1024));
     return 0;
   }
+  if (argc > 1 && std::strcmp(argv[1], "service") == 0) {
+    serve_service(static_cast<unsigned>(bench_argument(argc, argv, "--workers", 1)));
+    return 0;
+  }
   return peer::run_main(argc, argv, "asio_coro",
                         {{"spawn_many", 1000000, 10000, spawn_many},
                          {"spawn_remote", 1000000, 10000, spawn_remote},
                          {"yield_many", 1000000, 1000000, yield_many},
                          {"ping_pong", 200000, 1000, ping_pong},
                          {"chained_spawn", 1000000, 1000000, chained_spawn},
-                         {"timer_fire", 100000, 100000, timer_fire}});
+                         {"unbalanced_producer", 100000, 10000, unbalanced_producer},
+                         {"uneven_tree", 1, 1, uneven_tree, true},
+                         {"wake_latency", 1000, 1000, wake_latency},
+                         {"light_load", 1000, 1000, light_load},
+                         {"timer_fire", 100000, 100000, timer_fire},
+                         {"blocking_seq", 10000, 1, blocking_seq},
+                         {"idle_task_bytes", 100000, 1000, idle_task_bytes, true}});
 }

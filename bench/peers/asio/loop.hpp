@@ -22,8 +22,9 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
+  /// What still sleeps sleeps on.
   ~Loop() {
-    work_.reset();
+    context.stop();
     for (std::thread& thread : threads_) thread.join();
   }
 

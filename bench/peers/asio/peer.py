@@ -6,8 +6,9 @@ import packages
 from contender import PROGRAMS, Contender, build_cmake
 
 HEADERS = [os.path.join(packages.PACKAGES, "libasio-dev", "usr", "include", "asio", "version.hpp"), "/usr/include/asio/version.hpp"]
-WORKLOADS = ["spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "timer_fire", "echo_cpu", "echo_open_loop",
-             "accept_storm", "idle_conn_bytes"]
+WORKLOADS = ["spawn_many", "spawn_remote", "yield_many", "ping_pong", "chained_spawn", "unbalanced_producer", "uneven_tree",
+             "wake_latency", "light_load", "timer_fire", "blocking_seq", "echo_cpu",
+             "echo_open_loop", "accept_storm", "idle_conn_bytes"]
 
 
 def version():
@@ -25,14 +26,15 @@ def build(target):
             return f"Debian's package libasio-dev cannot be had: {reason}"
         if tuple(map(int, version().split("."))) < (1, 30):
             return f"Asio 1.30 or newer is needed, {version()} is installed, and a newer one cannot be had: {reason}"
-        return build_cmake({"micro": [target], "echo": [target]}, configure=True)(kind)
+        return build_cmake({"micro": [target], "service": [target, "bench_service_load"], "echo": [target, "bench_load"]}, configure=True)(kind)
     return build_kind
 
 
 def contenders():
     callbacks, coroutines = (os.path.join(PROGRAMS, "peers", "asio", f"asio-{style}-bench") for style in ("callbacks", "coroutines"))
-    # The timers and the pool are the same objects in both styles.
+    # The timers are the same objects in both styles; so is the start.
     return [Contender("asio", build("bench_asio_callbacks"), {"micro": [callbacks], "echo": [callbacks, "echo"]},
-                      [*WORKLOADS, "timer_churn", "blocking"], version),
-            Contender("asio_coro", build("bench_asio_coroutines"), {"micro": [coroutines], "echo": [coroutines, "echo"]},
-                      WORKLOADS, version)]
+                      [*WORKLOADS, "timer_churn", "timer_reset", "timer_bytes", "blocking", "startup"], version),
+            Contender("asio_coro", build("bench_asio_coroutines"),
+                      {"micro": [coroutines], "service": [coroutines, "service"], "echo": [coroutines, "echo"]},
+                      [*WORKLOADS, "idle_task_bytes", "stuck_poll", "busy_neighbour"], version)]
