@@ -28,3 +28,21 @@ func blocking(r run) outcome {
 		return measured
 	})
 }
+
+// blockingSeq: batch goroutines, each of which awaits a job before it starts the next.
+func blockingSeq(r run) outcome {
+	jobs := r.ops / r.batch
+	all := run{ops: r.ops, batch: r.ops} // one round
+	return rounds(all, r.batch, func(g *gate) {
+		for range r.batch {
+			go func() {
+				sum := uint64(0)
+				for range jobs {
+					sum += <-job()
+				}
+				check(sum == jobs, "each job answered")
+				g.pass()
+			}()
+		}
+	})
+}

@@ -29,9 +29,8 @@ func echo(connection net.Conn, bufferBytes uint64) {
 	totalBytes.Add(bytes)
 }
 
-// serve serves until SIGTERM, then prints what it did.
-func serve(workers uint64) {
-	bufferBytes := argument("--buffer", 32*1024)
+// serve gives each connection to a goroutine, until SIGTERM.
+func serve(handle func(net.Conn)) {
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, syscall.SIGTERM)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,10 +41,15 @@ func serve(workers uint64) {
 			connection, err := listener.Accept() // with TCP_NODELAY, as Go sets it
 			check(err == nil, "a connection")
 			totalConnections.Add(1)
-			go echo(connection, bufferBytes)
+			go handle(connection)
 		}
 	}()
 	<-terminate
+}
+
+func serveEcho(workers uint64) {
+	bufferBytes := argument("--buffer", 32*1024)
+	serve(func(connection net.Conn) { echo(connection, bufferBytes) })
 	fmt.Printf("{\"workload\": \"echo\", \"contender\": \"go\", \"workers\": %d, \"connections\": %d, \"bytes\": %d, \"cpu_ns\": %d}\n",
 		workers, totalConnections.Load(), totalBytes.Load(), cpuNs())
 }

@@ -1,7 +1,7 @@
 // noria-bench-go WORKLOAD [--workers N] [--ops N] [--batch N] [--warmup N]
-// noria-bench-go echo [--workers N]
+// noria-bench-go (echo | service) [--workers N]
 //
-// The workloads of bench/micro and the echo server of bench/net on Go's runtime, as it comes: the same
+// The workloads of bench/micro and the servers of bench/net and bench/service on Go's runtime, as it comes: the same
 // rounds, the same counts, the same JSON line. A task is a goroutine, a worker a P (GOMAXPROCS).
 package main
 
@@ -18,8 +18,9 @@ type run struct {
 }
 
 type outcome struct {
+	ops           uint64 // where the run did not say how many
 	wallNs, cpuNs uint64
-	figures       []figure // stand in place of ns_per_op
+	figures       []figure
 }
 
 type figure struct {
@@ -31,17 +32,27 @@ type workload struct {
 	name       string
 	ops, batch uint64
 	run        func(run) outcome
+	cold       bool // warms itself up, or must not
 }
 
 var workloads = []workload{
-	{"spawn_many", 1000000, 10000, spawnMany},
-	{"spawn_remote", 1000000, 10000, spawnRemote},
-	{"yield_many", 1000000, 1000000, yieldMany},
-	{"ping_pong", 200000, 1000, pingPong},
-	{"chained_spawn", 1000000, 1000000, chainedSpawn},
-	{"timer_churn", 1000000, 10000, timerChurn},
-	{"timer_fire", 100000, 100000, timerFire},
-	{"blocking", 200000, 200000, blocking},
+	{"spawn_many", 1000000, 10000, spawnMany, false},
+	{"spawn_remote", 1000000, 10000, spawnRemote, false},
+	{"yield_many", 1000000, 1000000, yieldMany, false},
+	{"ping_pong", 200000, 1000, pingPong, false},
+	{"chained_spawn", 1000000, 1000000, chainedSpawn, false},
+	{"unbalanced_producer", 100000, 10000, unbalancedProducer, false},
+	{"fork_join_fib", 1, 1, forkJoinFib, true},
+	{"uneven_tree", 1, 1, unevenTree, true},
+	{"wake_latency", 1000, 1000, wakeLatency, false},
+	{"light_load", 1000, 1000, lightLoad, false},
+	{"timer_churn", 1000000, 10000, timerChurn, false},
+	{"timer_reset", 1000000, 10000, timerReset, false},
+	{"timer_fire", 100000, 100000, timerFire, false},
+	{"blocking", 200000, 200000, blocking, false},
+	{"blocking_seq", 10000, 1, blockingSeq, false},
+	{"idle_task_bytes", 100000, 1000, idleTaskBytes, true},
+	{"timer_bytes", 100000, 1000, timerBytes, true},
 }
 
 // check stops the program: a benchmark that counted wrongly has no figure.
@@ -80,7 +91,11 @@ func main() {
 		name = os.Args[1]
 	}
 	if name == "echo" {
-		serve(workers)
+		serveEcho(workers)
+		return
+	}
+	if name == "service" {
+		serveService(workers)
 		return
 	}
 	w := find(name)
@@ -91,18 +106,23 @@ func main() {
 	ops := argument("--ops", w.ops)
 	batch := argument("--batch", w.batch)
 	warmup := argument("--warmup", ops/10)
-	if warmup > 0 {
+	if warmup > 0 && !w.cold {
 		w.run(run{warmup, min(batch, warmup)})
 	}
 	measured := w.run(run{ops, min(batch, ops)})
-
+	if measured.ops > 0 {
+		ops = measured.ops
+	}
 	fmt.Printf("{\"workload\": %q, \"contender\": \"go\", \"workers\": %d, \"ops\": %d, \"batch\": %d",
 		name, workers, ops, min(batch, ops))
-	if measured.figures == nil {
-		fmt.Printf(", \"ns_per_op\": %.3f", float64(measured.wallNs)/float64(ops))
-	}
 	for _, f := range measured.figures {
 		fmt.Printf(", %q: %.3f", f.name, f.value)
 	}
-	fmt.Printf(", \"cpu_ns_per_op\": %.3f}\n", float64(measured.cpuNs)/float64(ops))
+	if measured.wallNs > 0 {
+		fmt.Printf(", \"ns_per_op\": %.3f", float64(measured.wallNs)/float64(ops))
+	}
+	if measured.cpuNs > 0 {
+		fmt.Printf(", \"cpu_ns_per_op\": %.3f", float64(measured.cpuNs)/float64(ops))
+	}
+	fmt.Println("}")
 }

@@ -60,7 +60,8 @@ func spawnMany(r run) outcome {
 // comes to a thread that is no worker: while it spawns it holds one of the P's all the same.
 func spawnRemote(r run) outcome {
 	spawners := argument("--spawners", 1)
-	r.batch = min(r.batch, r.ops/spawners)
+	part := r.batch / spawners
+	check(r.batch%spawners == 0, "the spawners share the batch")
 	all := newGate()
 	all.shut(spawners)
 	stop := stopwatch()
@@ -68,9 +69,9 @@ func spawnRemote(r run) outcome {
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
 			g := newGate()
-			for done := uint64(0); done < r.ops/spawners; done += r.batch {
-				g.shut(r.batch)
-				for range r.batch {
+			for done := uint64(0); done < r.ops; done += r.batch {
+				g.shut(part)
+				for range part {
 					go g.pass()
 				}
 				g.await()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -27,12 +26,37 @@ func timerChurn(r run) outcome {
 	})
 }
 
+// timerReset: such timers are moved to other deadlines, one after the other; a round goes through all of them.
+func timerReset(r run) outcome {
+	return root(func() outcome {
+		state := uint64(88172645463325252)
+		duration := func() time.Duration { return time.Duration(1000+random(&state)%599000) * time.Millisecond }
+		wake := func() { check(false, "no timer is due") }
+		timers := make([]*time.Timer, r.batch)
+		for i := range timers {
+			timers[i] = time.AfterFunc(duration(), wake)
+		}
+		stop := stopwatch()
+		for done := uint64(0); done < r.ops; done += r.batch {
+			for _, timer := range timers {
+				check(timer.Reset(duration()), "the timer was armed")
+			}
+			runtime.Gosched()
+		}
+		measured := stop()
+		for _, timer := range timers {
+			check(timer.Stop(), "the timer was armed")
+		}
+		return measured
+	})
+}
+
 // timerFire: a goroutine a timer; deadlines 10 us apart in a second that begins half a second after the start,
 // armed in shuffled order. CPU is taken over that second.
 func timerFire(r run) outcome {
 	const lead, step, stride = 500 * time.Millisecond, 10 * time.Microsecond, 7919
 	check(r.ops%stride != 0, "the stride visits every index")
-	late := make([]time.Duration, r.ops)
+	late := make([]uint64, r.ops)
 	g := newGate()
 	g.shut(r.ops)
 	origin := time.Now()
@@ -42,8 +66,9 @@ func timerFire(r run) outcome {
 				index := i * stride % r.ops
 				deadline := origin.Add(lead + time.Duration(index)*step)
 				time.Sleep(time.Until(deadline))
-				late[index] = time.Since(deadline)
-				check(late[index] >= 0, "not early")
+				delay := time.Since(deadline)
+				check(delay >= 0, "not early")
+				late[index] = uint64(delay)
 				g.pass()
 			}()
 		}
@@ -52,11 +77,9 @@ func timerFire(r run) outcome {
 	cpu := cpuNs()
 	g.await()
 	cpu = cpuNs() - cpu
-	slices.Sort(late)
-	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	return outcome{cpuNs: cpu, figures: []figure{
-		{"lateness_p50_us", us(late[r.ops/2])},
-		{"lateness_p99_us", us(late[r.ops*99/100])},
-		{"lateness_max_us", us(late[r.ops-1])},
+		{"lateness_p50_us", percentileUs(late, 0.5)},
+		{"lateness_p99_us", percentileUs(late, 0.99)},
+		{"lateness_max_us", percentileUs(late, 1)},
 	}}
 }

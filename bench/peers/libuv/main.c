@@ -1,4 +1,5 @@
-/* main.c: bench-libuv (timer_churn | blocking) [--ops N] [--batch N] [--warmup N]; bench-libuv echo [--buffer B]
+/* main.c: libuv-bench (timer_churn | timer_reset | blocking | blocking_seq) [--ops N] [--batch N] [--warmup N];
+ * libuv-bench echo [--buffer B]
  *
  * The workloads that libuv knows: timers, the thread pool and TCP, in callbacks on one loop, with the same sizes and the
  * same JSON line as the other contenders. */
@@ -6,7 +7,17 @@
 
 #include "common/bench.h"
 
-static uint64_t done, bad;
+static uint64_t done, bad, cpu_ns, wall_ns;
+
+static void start_clocks(void) {
+  cpu_ns = bench_cpu_ns();
+  wall_ns = bench_now_ns();
+}
+
+static void stop_clocks(void) {
+  wall_ns = bench_now_ns() - wall_ns;
+  cpu_ns = bench_cpu_ns() - cpu_ns;
+}
 
 /* timer_churn: a batch of timers is made and started for 1 s to 10 min, then all are closed before any is due. */
 
@@ -24,6 +35,7 @@ static void timer_churn(uv_loop_t* loop, uint64_t ops, uint64_t batch) {
   uint64_t random = 88172645463325252u;
   uv_timer_t* timers = malloc(batch * sizeof *timers);
   BENCH_CHECK(timers != NULL);
+  start_clocks();
   for (done = 0; done < ops;) {
     for (uint64_t i = 0; i < batch; i++) {
       BENCH_CHECK(uv_timer_init(loop, &timers[i]) == 0);
@@ -32,6 +44,32 @@ static void timer_churn(uv_loop_t* loop, uint64_t ops, uint64_t batch) {
     for (uint64_t i = 0; i < batch; i++) uv_close((uv_handle_t*)&timers[i], on_timer_closed);
     uv_run(loop, UV_RUN_DEFAULT);
   }
+  stop_clocks();
+  free(timers);
+}
+
+/* timer_reset: such timers are started anew, one after the other, for other deadlines; a round goes through all of them. */
+
+static void timer_reset(uv_loop_t* loop, uint64_t ops, uint64_t batch) {
+  uint64_t random = 88172645463325252u;
+  uv_timer_t* timers = malloc(batch * sizeof *timers);
+  BENCH_CHECK(timers != NULL);
+  for (uint64_t i = 0; i < batch; i++) {
+    BENCH_CHECK(uv_timer_init(loop, &timers[i]) == 0);
+    BENCH_CHECK(uv_timer_start(&timers[i], on_timer, 1000 + bench_random(&random) % 599000, 0) == 0);
+  }
+  start_clocks();
+  for (done = 0; done < ops; done += batch) {
+    for (uint64_t i = 0; i < batch; i++)
+      BENCH_CHECK(uv_timer_start(&timers[i], on_timer, 1000 + bench_random(&random) % 599000, 0) == 0);
+    uv_run(loop, UV_RUN_NOWAIT);
+  }
+  stop_clocks();
+  for (uint64_t i = 0; i < batch; i++) {
+    BENCH_CHECK(uv_is_active((uv_handle_t*)&timers[i]));
+    uv_close((uv_handle_t*)&timers[i], NULL);
+  }
+  uv_run(loop, UV_RUN_DEFAULT);
   free(timers);
 }
 
@@ -46,11 +84,36 @@ static void on_work_done(uv_work_t* work, int status) {
 
 static void blocking(uv_loop_t* loop, uint64_t ops, uint64_t batch) {
   (void)batch;
+  start_clocks();
   uv_work_t* jobs = calloc(ops, sizeof *jobs);
   BENCH_CHECK(jobs != NULL);
   done = 0;
   for (uint64_t i = 0; i < ops; i++) BENCH_CHECK(uv_queue_work(loop, &jobs[i], on_work, on_work_done) == 0);
   uv_run(loop, UV_RUN_DEFAULT);
+  free(jobs);
+  stop_clocks();
+}
+
+/* blocking_seq: `batch` jobs, each of which is given again when its answer has come. */
+
+static uint64_t begun, wanted;
+
+static void on_seq_done(uv_work_t* work, int status) {
+  on_work_done(work, status);
+  if (begun == wanted) return;
+  begun++;
+  BENCH_CHECK(uv_queue_work(work->loop, work, on_work, on_seq_done) == 0);
+}
+
+static void blocking_seq(uv_loop_t* loop, uint64_t ops, uint64_t batch) {
+  uv_work_t* jobs = calloc(batch, sizeof *jobs);
+  BENCH_CHECK(jobs != NULL);
+  start_clocks();
+  done = 0;
+  wanted = ops;
+  for (begun = 0; begun < batch; begun++) BENCH_CHECK(uv_queue_work(loop, &jobs[begun], on_work, on_seq_done) == 0);
+  uv_run(loop, UV_RUN_DEFAULT);
+  stop_clocks();
   free(jobs);
 }
 
@@ -138,27 +201,40 @@ static int echo(uv_loop_t* loop) {
   return 0;
 }
 
-int main(int argc, char** argv) {
+static const struct workload {
+  const char* name;
+  uint64_t ops;
+  uint64_t batch;
+  void (*run)(uv_loop_t*, uint64_t, uint64_t);
+} workloads[] = {
+    {"timer_churn", 1000000, 10000, timer_churn},
+    {"timer_reset", 1000000, 10000, timer_reset},
+    {"blocking", 200000, 200000, blocking},
+    {"blocking_seq", 10000, 1, blocking_seq},
+};
+
+static void measure(const struct workload* workload, int argc, char** argv) {
   uv_loop_t* loop = uv_default_loop();
-  const char* name = argc > 1 ? argv[1] : "";
-  buffer_bytes = (size_t)bench_argument(argc, argv, "--buffer", 32 * 1024);
-  if (strcmp(name, "echo") == 0) return echo(loop);
-  int timers = strcmp(name, "timer_churn") == 0;
-  if (!timers && strcmp(name, "blocking") != 0) return 2;
-  void (*run)(uv_loop_t*, uint64_t, uint64_t) = timers ? timer_churn : blocking;
-  uint64_t ops = bench_argument(argc, argv, "--ops", timers ? 1000000 : 200000);
-  uint64_t batch = bench_argument(argc, argv, "--batch", 10000);
+  uint64_t ops = bench_argument(argc, argv, "--ops", workload->ops);
+  uint64_t batch = bench_argument(argc, argv, "--batch", workload->batch);
   uint64_t warmup = bench_argument(argc, argv, "--warmup", ops / 10);
-  if (warmup > 0) run(loop, warmup, batch < warmup ? batch : warmup);
-  uint64_t cpu_ns = bench_cpu_ns(), wall_ns = bench_now_ns();
-  run(loop, ops, batch);
-  wall_ns = bench_now_ns() - wall_ns;
-  cpu_ns = bench_cpu_ns() - cpu_ns;
+  if (warmup > 0) workload->run(loop, warmup, batch < warmup ? batch : warmup);
+  workload->run(loop, ops, batch);
   BENCH_CHECK(bad == 0 && done == ops);
-  bench_json_open(name, "libuv", 1);
+  bench_json_open(workload->name, "libuv", 1);
   bench_json_number("ops", (double)ops);
   bench_json_number("ns_per_op", (double)wall_ns / (double)ops);
   bench_json_number("cpu_ns_per_op", (double)cpu_ns / (double)ops);
   bench_json_close();
-  return 0;
+}
+
+int main(int argc, char** argv) {
+  buffer_bytes = (size_t)bench_argument(argc, argv, "--buffer", 32 * 1024);
+  if (argc > 1 && strcmp(argv[1], "echo") == 0) return echo(uv_default_loop());
+  for (size_t i = 0; argc > 1 && i < sizeof workloads / sizeof *workloads; i++) {
+    if (strcmp(argv[1], workloads[i].name) != 0) continue;
+    measure(&workloads[i], argc, argv);
+    return 0;
+  }
+  return 2;
 }

@@ -3,7 +3,7 @@ import os
 
 from contender import PROGRAMS, Contender, build_cmake, output_of, run_quietly
 
-WORKLOADS = ["timer_churn", "blocking", "echo_cpu", "echo_open_loop", "accept_storm", "idle_conn_bytes"]
+WORKLOADS = ["timer_churn", "timer_reset", "blocking", "blocking_seq", "echo_cpu", "echo_open_loop", "accept_storm", "idle_conn_bytes"]
 
 
 def build(kind):
