@@ -6,8 +6,8 @@ EVERY = "*"  # every peer that takes part
 
 @dataclass
 class Aim:
-    """`against` a peer: at least this ratio (peer's time by Noria's). `at_most`: a bound of Noria's own figure. `figure` is a figure
-    beside the main one; `params` a part of the row's parameters."""
+    """`against` a peer: at least this ratio (peer's time by Noria's), or with `at_most` so much more than the peer's figure. `at_most`
+    alone is a bound of Noria's own figure. `figure` is a figure beside the main one; `params` a part of the row's parameters."""
     workload: str
     against: str = ""
     least: float = 0.0
@@ -47,6 +47,7 @@ AIMS = [
     Aim("blocking", "tokio", 15),
     Aim("blocking", "libuv", 1),
     Aim("stuck_poll", at_most=10000, params={"burn": "inline"}),
+    Aim("light_load", "tokio", at_most=0.5),
     Aim("echo_cpu", "tokio", 1.05, workers=(1,), params=SAME_CORE),
     Aim("echo_cpu", "epoll", 1 / 1.04, workers=(1,), params=SAME_CORE),
     Aim("echo_open_loop", EVERY, 1 / 1.1, figure="p99"),
@@ -91,7 +92,7 @@ def matches(aim, row):
 
 
 def is_aimed_at_tokio(row):
-    return any(aim.against == "tokio" and not aim.figure and matches(aim, row) for aim in AIMS)
+    return any(aim.against == "tokio" and aim.least and not aim.figure and matches(aim, row) for aim in AIMS)
 
 
 def first_aim(row, peer, ratio):
@@ -102,11 +103,26 @@ def first_aim(row, peer, ratio):
     return f"{aim:.3g} {'reached' if ratio >= aim else 'missed'}"
 
 
+def same_row_of(peer, row, rows):
+    keys = ("workload", "workers", "params")
+    return next((other for other in rows if other["contender"] == peer and all(other[k] == row[k] for k in keys)), None)
+
+
+def difference(row, other):
+    return {key: row[key] - other[key] for key in ("median", "min", "max")}
+
+
 def verdicts(rows):
     """Each aim with each of Noria's rows that it speaks of, in the order of the rows."""
     for row in rows:
         for aim in AIMS:
             if not matches(aim, row):
+                continue
+            if aim.at_most and aim.against:
+                other = same_row_of(aim.against, row, rows)
+                if other:
+                    more = difference(row, other)
+                    yield Verdict(row, aim.against, more, aim.at_most, row["unit"], more["median"] <= aim.at_most, "")
                 continue
             if aim.at_most:
                 yield Verdict(row, "", row, aim.at_most, row["unit"], row["median"] <= aim.at_most, "")

@@ -103,8 +103,28 @@ def echo(rows):
                 list(groups.items()), names, scale)
 
 
+def workers(rows):
+    """How Noria's figures grow with workers, where a run with --growth has them."""
+    groups = {}
+    for row in rows:
+        if row["contender"] == "noria" and row["unit"] == "ns" and not row["params"].get("figure"):
+            groups.setdefault(title(row), {})[row["workers"]] = row
+    groups = {name: by_workers for name, by_workers in groups.items() if 1 in by_workers and max(by_workers) > 2}
+    if not groups:
+        return None
+    numbers = sorted({number for by_workers in groups.values() for number in by_workers})
+    drawn = []
+    for name, by_workers in groups.items():
+        one = by_workers[1]["median"]
+        drawn.append((name, [(numbers.index(n), *(row[key] / one for key in ("median", "min", "max"))) for n, row in sorted(by_workers.items())]))
+    values = [value for _, group in drawn for bar in group for value in bar[1:]]
+    return bars("Noria with more workers", "Time an operation by that with 1 worker, logarithmic; less is better. Line: minimum to maximum.",
+                drawn, [f"{n} worker{'s' if n > 1 else ''}" for n in numbers], Scale(min(0.5, *values), max(2, *values), base=1))
+
+
 def draw(rows):
     """{file name: (what it shows, its SVG)} of those plots that there are rows for."""
     plots = {"ratios.svg": ("How many times better than Tokio Noria is", ratios(rows)),
-             "echo.svg": ("CPU time of the echo servers", echo(rows))}
+             "echo.svg": ("CPU time of the echo servers", echo(rows)),
+             "workers.svg": ("Noria's time with more workers by that with one", workers(rows))}
     return {name: plot for name, plot in plots.items() if plot[1]}

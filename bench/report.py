@@ -37,8 +37,9 @@ def table(head, rows):
 
 def aims_table(rows):
     for v in verdicts(rows):
-        measured = f"{number(v.value['median'])} {v.unit}" if v.unit else ratio_span(v.value)
-        aim = f"at most {number(v.aim)} {v.unit}" if v.unit else f"at least {v.aim:.3g}"
+        more = " more" if v.unit and v.against else ""
+        measured = f"{number(v.value['median'])} {v.unit}{more}" if v.unit else ratio_span(v.value)
+        aim = f"at most {number(v.aim)} {v.unit}{more}" if v.unit else f"at least {v.aim:.3g}"
         verdict = "reached" if v.reached else "**missed**"
         yield [title(v.row, code=True), str(v.row["workers"]), v.against, measured, aim, verdict, v.first]
 
