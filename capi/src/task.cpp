@@ -129,7 +129,7 @@ int32_t noria_task_id(const noria_task* handle, uint64_t* out) {
 int32_t noria_task_name(const noria_task* handle, const char** out) {
   if (handle == nullptr || out == nullptr) return -EINVAL;
   if (from_c(handle)->home->core->forked()) return -NORIA_EFORKED;
-  *out = from_c(handle)->display_name();
+  *out = from_c(handle)->name;
   return NORIA_OK;
 }
 

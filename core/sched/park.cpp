@@ -196,8 +196,7 @@ void Worker::look_at_driver() {
 // With many tasks queued, new events would only overflow the ring and overtake the older half of it again and again; the kernel's
 // ready list keeps them in order meanwhile. Not for long: neither many looks in a row nor much time (P4, P5).
 bool Worker::backlog_comes_first(std::uint64_t now_ns) {
-  bool first = ring_.size() + scheduler_.inject().size(index_) >= kBacklogLength && skipped_looks_ < kSkippedLooks &&
-               now_ns - reactor_ns_ < kSkippedNs;
+  bool first = backlog() >= kBacklogLength && skipped_looks_ < kSkippedLooks && now_ns - reactor_ns_ < kSkippedNs;
   if (first) {
     ++skipped_looks_;
   } else {

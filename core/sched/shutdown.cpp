@@ -14,11 +14,15 @@ void Worker::take_all(task::Queue& to) {
   // ORDER: acq_rel, takes the task from its owner.
   if (Task* task = lifo_.exchange(nullptr, NORIA_ACQ_REL)) to.push(task);
   sync::Ring<Task> stolen;
-  std::uint32_t moved = 0;
-  while (Task* task = ring_.steal_into(stolen, moved)) {
-    to.push(task);
-    while (Task* more = stolen.pop()) to.push(more);
-  }
+  auto drain = [&](auto& ring) {
+    std::uint32_t moved = 0;
+    while (Task* task = ring.steal_into(stolen, moved)) {
+      to.push(task);
+      while (Task* more = stolen.pop()) to.push(more);
+    }
+  };
+  drain(older_);
+  drain(ring_);
 }
 
 // A local task that a foreign thread has just notified, or whose output is on its way here, will be in the inbox in a moment: that

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "task/context.hpp"
@@ -42,6 +43,88 @@ void Worker::detach() {
   Slab::set_current(nullptr);
 }
 
+// --- the path of every poll, in one piece
+
+inline Task* Worker::take_lifo() {
+  // ORDER: relaxed, only the owner makes it non-null.
+  if (lifo_.load(NORIA_RELAXED) == nullptr) return nullptr;
+  // ORDER: acq_rel, takes it from thieves.
+  return lifo_.exchange(nullptr, NORIA_ACQ_REL);
+}
+
+inline Task* Worker::take_in_order() {
+  if (Task* task = older_.pop()) return task;
+  if (NORIA_UNLIKELY(spilled_)) {
+    if (Task* task = refill()) return task;
+  }
+  return ring_.pop();
+}
+
+inline Task* Worker::take_queued() {
+  if (lifo_polls_ < kLifoInARow) {
+    if (Task* task = take_lifo()) {
+      ++lifo_polls_;
+      counters_.lifo_polls.add(1);
+      return task;
+    }
+  }
+  lifo_polls_ = 0;
+  if (Task* task = take_in_order()) return task;
+  return take_lifo();
+}
+
+inline Task* Worker::next() {
+  if (NORIA_UNLIKELY(--until_inject_ == 0)) {
+    if (Task* task = take_inject()) return task;
+  }
+  // ORDER: relaxed, the look before a park is seq_cst.
+  bool locals = !local_.empty() || inbox_size_.load(NORIA_RELAXED) != 0;
+  if (NORIA_UNLIKELY(locals)) {
+    // Every other turn, so that neither kind waits for the whole of the other.
+    local_turn_ = !local_turn_;
+    if (local_turn_) {
+      if (Task* task = run_local(take_local())) return task;
+    }
+  }
+  if (Task* task = take_queued()) return task;
+  return next_from_afar();
+}
+
+inline void Worker::push_ring(Task* task) {
+  std::uint32_t length = ring_.push(task);
+  if (NORIA_UNLIKELY(length == 0)) {
+    overflow(task);
+  } else if (NORIA_UNLIKELY(length >= wake_length_)) {
+    scheduler_.wake_for_backlog(*this);
+  }
+}
+
+// Behind what is ready.
+inline void Worker::requeue(Task* task) {
+  if (NORIA_LIKELY(task->home == &scheduler_)) {
+    push_ring(task);
+  } else {
+    task->home->schedule(task, Hint::kRequeue);
+  }
+}
+
+// False: this thread has lost the worker meanwhile.
+inline bool Worker::execute(Task* task) {
+  counters_.polls.add(1);
+  // ORDER: relaxed, read for reports only.
+  running_name_.store(task->name, NORIA_RELAXED);
+  bool again = NORIA_UNLIKELY(--until_sample_ == 0) ? run_timed(task) : task::run(task);
+  if (NORIA_UNLIKELY(t_context.worker != this)) {
+    if (again) task->home->schedule(task, Hint::kRequeue);
+    return false;
+  }
+  if (again) requeue(task);
+  // ORDER: relaxed, as above.
+  running_name_.store(nullptr, NORIA_RELAXED);
+  if (NORIA_UNLIKELY(--until_driver_ == 0)) look_at_driver();
+  return true;
+}
+
 void Worker::loop() {
   while (!scheduler_.stopping()) {
     if (NORIA_UNLIKELY(acting_)) serve_the_stuck();
@@ -52,8 +135,7 @@ void Worker::loop() {
       continue;
     }
     if (NORIA_UNLIKELY(searching_)) end_search();  // it was woken to search, and its own queues had something
-    execute(task);
-    if (NORIA_UNLIKELY(t_context.worker != this)) return;
+    if (NORIA_UNLIKELY(!execute(task))) return;
   }
 }
 
@@ -61,31 +143,17 @@ std::uint32_t Worker::run_ready(std::uint32_t most) {
   for (std::uint32_t i = 0; i < most; ++i) {
     Task* task = next();
     if (task == nullptr) return i;
-    execute(task);
+    if (!execute(task)) return i + 1;
   }
   return most;
 }
 
-void Worker::execute(Task* task) {
-  counters_.polls.add(1);
-  // ORDER: relaxed, read for reports only.
-  running_name_.store(task->display_name(), NORIA_RELAXED);
-  if (NORIA_UNLIKELY(--until_sample_ == 0)) {
-    execute_timed(task);
-  } else {
-    task::run(task);
-  }
-  if (NORIA_UNLIKELY(t_context.worker != this)) return;
-  // ORDER: relaxed, as above.
-  running_name_.store(nullptr, NORIA_RELAXED);
-  if (NORIA_UNLIKELY(--until_driver_ == 0)) look_at_driver();
-}
-
-void Worker::execute_timed(Task* task) {
+bool Worker::run_timed(Task* task) {
   until_sample_ = kSampleInterval;
   std::uint64_t begin_ns = monotonic_ns();
-  task::run(task);
+  bool again = task::run(task);
   if (t_context.worker == this) count_poll_time(monotonic_ns() - begin_ns);
+  return again;
 }
 
 void Worker::count_poll_time(std::uint64_t elapsed_ns) {
@@ -124,29 +192,29 @@ void Worker::push(Task* task, Hint hint) {
   push_ring(task);
 }
 
-void Worker::push_ring(Task* task) {
-  if (NORIA_UNLIKELY(!ring_.push(task))) {
-    overflow(task);
-    return;
-  }
-  if (NORIA_UNLIKELY(ring_.size() >= wake_length_)) scheduler_.wake_for_backlog(*this);
-}
-
+// The older half of the ring goes behind what is older still, and all of that is polled before anything in the ring: whatever the
+// backlog, what was ready first is polled first, and everything can be taken by others meanwhile.
 void Worker::overflow(Task* task) {
-  task::Queue batch;
-  if (ring_.pop_half([&batch](Task* item) { batch.push(item); }) == 0 && ring_.push(task)) return;
-  batch.push(task);
-  counters_.overflow.add(batch.size());
-  scheduler_.inject().push(index_, batch);
-  if (scheduler_.inject().size(index_) + ring_.size() >= wake_length_) scheduler_.wake_for_backlog(*this);
+  if (!spilled_ && older_.size() <= kOlder - sync::Ring<Task>::kHalf) {
+    counters_.overflow.add(ring_.move_half(older_));
+  } else {
+    overflow_to_shard();
+  }
+  NORIA_ASSERT(ring_.push(task) != 0, "half of a full ring was taken, by its owner or by a thief");
+  if (backlog() >= wake_length_) scheduler_.wake_for_backlog(*this);
 }
 
-Task* Worker::take_lifo() {
-  // ORDER: relaxed, only the owner makes it non-null.
-  if (lifo_.load(NORIA_RELAXED) == nullptr) return nullptr;
-  // ORDER: acq_rel, takes it from thieves.
-  return lifo_.exchange(nullptr, NORIA_ACQ_REL);
+void Worker::overflow_to_shard() {
+  sync::Ring<Task, sync::Ring<Task>::kHalf> half;
+  counters_.overflow.add(ring_.move_half(half));
+  task::Queue batch;
+  while (Task* task = half.pop()) batch.push(task);
+  if (batch.empty()) return;
+  spilled_ = true;
+  scheduler_.inject().push(index_, batch);
 }
+
+std::size_t Worker::backlog() const { return ring_.size() + older_.size() + scheduler_.inject().size(index_); }
 
 Task* Worker::take_local() {
   // ORDER: relaxed, the look before a park is seq_cst.
@@ -159,37 +227,36 @@ Task* Worker::take_local() {
   return local_.pop();
 }
 
-Task* Worker::take_inject(std::uint32_t first_shard, std::size_t most) {
-  task::Queue taken = scheduler_.inject().pop(first_shard, most);
+// The look that comes in any case (P5); of what it finds one is polled at once.
+Task* Worker::take_inject() {
+  until_inject_ = inject_interval_;
+  std::uint32_t free = spilled_ ? kOlder - older_.size() : sync::Ring<Task>::kSlots - ring_.size();
+  return keep(scheduler_.inject().pop(rotation_++, std::clamp<std::uint32_t>(free / 4, 1, sync::Ring<Task>::kHalf)));
+}
+
+// Answers the first, and queues the others; there is room. What had spilled over is older than the ring.
+Task* Worker::keep(task::Queue taken) {
   Task* first = taken.pop();
   while (Task* task = taken.pop()) {
-    if (!ring_.push(task)) overflow(task);
+    if (!spilled_) {
+      push_ring(task);
+    } else {
+      NORIA_ASSERT(older_.push(task) != 0, "no more was taken than fits");
+    }
   }
   return first;
 }
 
-Task* Worker::next() {
-  if (NORIA_UNLIKELY(--until_inject_ == 0)) {
-    until_inject_ = inject_interval_;
-    std::uint32_t room = sync::Ring<Task>::kHalf - ring_.size() / 2;
-    if (Task* task = take_inject(rotation_++, room < 2 ? 1 : room / 2)) return task;
-  }
-  local_turn_ = !local_turn_;
-  if (local_turn_) {
-    if (Task* task = take_local()) return run_local(task);
-  }
-  if (lifo_polls_ < kLifoInARow) {
-    if (Task* task = take_lifo()) {
-      ++lifo_polls_;
-      counters_.lifo_polls.add(1);
-      return task;
-    }
-  }
-  lifo_polls_ = 0;
-  if (Task* task = ring_.pop()) return task;
-  if (Task* task = take_lifo()) return task;
-  if (Task* task = take_local()) return run_local(task);
-  return take_inject(index_, sync::Ring<Task>::kHalf);
+// older_ is empty.
+Task* Worker::refill() {
+  Task* task = keep(scheduler_.inject().pop_shard(index_, sync::Ring<Task>::kHalf));
+  spilled_ = task != nullptr;
+  return task;
+}
+
+Task* Worker::next_from_afar() {
+  if (Task* task = run_local(take_local())) return task;
+  return keep(scheduler_.inject().pop(index_, sync::Ring<Task>::kHalf));
 }
 
 // A local task that is complete was sent back for its output; everything else is polled.
@@ -223,7 +290,7 @@ void Worker::end_search() {
   if (!searching_) return;
   searching_ = false;
   scheduler_.idle().stop_search();
-  if (ring_.size() >= wake_length_) scheduler_.wake_for_backlog(*this);
+  if (backlog() >= wake_length_) scheduler_.wake_for_backlog(*this);
 }
 
 Task* Worker::steal(bool slot_too) {
@@ -245,6 +312,7 @@ Task* Worker::steal(bool slot_too) {
 }
 
 Task* Worker::steal_for(Worker& thief, bool slot_too, std::uint32_t& moved) {
+  if (Task* task = older_.steal_into(thief.ring_, moved)) return task;
   if (Task* task = ring_.steal_into(thief.ring_, moved)) return task;
   // ORDER: acq_rel, takes the task from its owner, who published it.
   Task* task = slot_too ? lifo_.exchange(nullptr, NORIA_ACQ_REL) : nullptr;
@@ -254,7 +322,7 @@ Task* Worker::steal_for(Worker& thief, bool slot_too, std::uint32_t& moved) {
 
 std::uint32_t Worker::stealable() const {
   // ORDER: relaxed, a hint.
-  return ring_.size() + (lifo_.load(NORIA_RELAXED) != nullptr ? 1 : 0);
+  return ring_.size() + older_.size() + (lifo_.load(NORIA_RELAXED) != nullptr ? 1 : 0);
 }
 
 std::uint32_t Worker::queue_depth() const {
@@ -264,7 +332,7 @@ std::uint32_t Worker::queue_depth() const {
 
 bool Worker::has_ready() const {
   // ORDER: relaxed, the owner's own.
-  if (ring_.size() != 0 || lifo_.load(NORIA_RELAXED) != nullptr || !local_.empty()) return true;
+  if (ring_.size() != 0 || older_.size() != 0 || lifo_.load(NORIA_RELAXED) != nullptr || !local_.empty()) return true;
   // ORDER: seq_cst, the look before a park; pairs with schedule().
   return inbox_size_.load(NORIA_SEQ_CST) != 0;
 }

@@ -92,23 +92,32 @@ class Worker final : public task::Home, public Allocated {
   static constexpr std::uint32_t kInjectIntervalLeast = 4;     // the lock is worth that many polls
   static constexpr std::uint64_t kInjectPatienceNs = 200'000;  // what comes from outside waits about that long at most
   static constexpr std::uint32_t kBacklogLength = 32;
+  static constexpr std::uint32_t kOlder = 4096;
   static constexpr std::uint32_t kSkippedLooks = 16;
   static constexpr std::uint64_t kSkippedNs = 2 * kNsPerMs;
   static constexpr std::uint32_t kSampleInterval = 64;
   static constexpr std::uint64_t kClockReadNs = 24;  // through the vDSO
 
-  void execute(task::Task* task);
-  void execute_timed(task::Task* task);
+  bool execute(task::Task* task);
+  bool run_timed(task::Task* task);
+  void requeue(task::Task* task);
   task::Task* next();
+  task::Task* next_from_afar();
   task::Task* take_lifo();
   task::Task* take_local();
   task::Task* run_local(task::Task* task);
-  task::Task* take_inject(std::uint32_t first_shard, std::size_t most);
+  task::Task* take_inject();
+  task::Task* take_queued();
+  task::Task* take_in_order();
+  task::Task* refill();
+  task::Task* keep(task::Queue taken);
   task::Task* search();
   task::Task* steal(bool slot_too);
   void end_search();
   void push_ring(task::Task* task);
   void overflow(task::Task* task);
+  void overflow_to_shard();
+  std::size_t backlog() const;
   void count_poll_time(std::uint64_t elapsed_ns);
 
   // park.cpp
@@ -155,13 +164,15 @@ class Worker final : public task::Home, public Allocated {
   bool acting_ = false;          // as the sentry, for a stuck worker: what is due first
   bool helping_ = false;         // then what it has queued
   bool local_turn_ = false;
+  bool spilled_ = false;  // the own shard of the inject queue may hold what is older than ring_
   task::Queue local_;
   Vector<std::uint64_t> seen_polls_;  // of each worker at the sentry's last tick
 
   alignas(kCacheLine) Atomic<task::Task*> lifo_{nullptr};  // set by the owner, taken by anyone
   Atomic<const char*> running_name_{nullptr};
   WorkerCounters counters_;
-  sync::Ring<task::Task> ring_;
+  sync::Ring<task::Task> ring_;           // where tasks are pushed
+  sync::Ring<task::Task, kOlder> older_;  // what did not fit: older than ring_, and than what is in the own shard
 
   alignas(kCacheLine) sync::ParkState park_state_;
   Atomic<bool> in_reactor_{false};

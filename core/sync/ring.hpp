@@ -1,5 +1,5 @@
 // ring.hpp: the ready ring of one worker: one owner pushes and pops, many thieves take half.
-// Threads:    push, pop, pop_half: the owner. steal_into: anyone, into a ring that he owns. size: anyone.
+// Threads:    push, pop, move_half: the owner. steal_into: anyone, into a ring that he owns. size: anyone.
 // Invariants: R1 head <= tail, tail - head <= kCapacity. R2 an item belongs to whoever moves head past it; head moves
 //             by compare-and-swap only. R3 the owner writes slot i again only once it has seen head beyond i; so a
 //             thief whose swap succeeds has read what was pushed, however old its reads were.
@@ -19,6 +19,7 @@ template <typename T, std::uint32_t kCapacity = 256>
 class Ring {
  public:
   static_assert((kCapacity & (kCapacity - 1)) == 0, "the slot of an index is its low bits");
+  static constexpr std::uint32_t kSlots = kCapacity;
   static constexpr std::uint32_t kHalf = kCapacity / 2;
 
   explicit Ring(std::uint64_t start = 0) {
@@ -28,13 +29,13 @@ class Ring {
     tail_.store(start, NORIA_RELAXED);
   }
 
-  // False: it is full.
-  [[nodiscard]] bool push(T* item) {
+  // How many it holds then, or 0: it is full.
+  [[nodiscard]] std::uint32_t push(T* item) {
     // ORDER: relaxed, only the owner writes tail.
     std::uint64_t tail = tail_.load(NORIA_RELAXED);
     // ORDER: acquire, pairs with the swaps of thieves: a slot that is seen free has been read by them (R3).
     std::uint64_t head = head_.load(NORIA_ACQUIRE);
-    if (tail - head >= kCapacity) return false;
+    if (tail - head >= kCapacity) return 0;
     // ORDER: relaxed, published by tail below.
     slot(tail).store(item, NORIA_RELAXED);
 #ifdef NORIA_PLANT_RING
@@ -44,7 +45,7 @@ class Ring {
     // ORDER: release, publishes the slot; pairs with the acquire of tail in steal_into.
     tail_.store(tail + 1, NORIA_RELEASE);
 #endif
-    return true;
+    return static_cast<std::uint32_t>(tail + 1 - head);
   }
 
   // nullptr when empty.
@@ -62,27 +63,25 @@ class Ring {
     return nullptr;
   }
 
-  // Takes the older half of a full ring for `visit`, so that a push finds room. 0: thieves were faster and there is room now.
-  template <typename F>
-  std::uint32_t pop_half(F&& visit) {
+  // Moves the older half of a full ring behind what `to` holds, which the caller owns too and which has room for it, so that a push
+  // finds room here. 0: thieves were faster and there is room now.
+  template <std::uint32_t kOther>
+  std::uint32_t move_half(Ring<T, kOther>& to) {
     // ORDER: acquire, as in pop.
     std::uint64_t head = head_.load(NORIA_ACQUIRE);
     // ORDER: relaxed, only the owner writes tail.
     if (tail_.load(NORIA_RELAXED) - head < kCapacity) return 0;
-    T* taken[kHalf];
-    for (std::uint32_t i = 0; i < kHalf; ++i) {
-      // ORDER: relaxed, the owner wrote them.
-      taken[i] = slot(head + i).load(NORIA_RELAXED);
-    }
+    copy_to(to, head, kHalf);
     // ORDER: acq_rel, as in pop.
     if (!head_.compare_exchange_strong(head, head + kHalf, NORIA_ACQ_REL)) return 0;
-    for (T* item : taken) visit(item);
+    to.publish(kHalf);
     return kHalf;
   }
 
-  // Moves the older half (rounded up) into `to`, which the caller owns and which is empty, and answers one of them besides;
+  // Moves the older half (rounded up; no more than fit) into `to`, which the caller owns and which is empty, and answers one of them besides;
   // `moved` counts all. nullptr: nothing to take.
-  T* steal_into(Ring& to, std::uint32_t& moved) {
+  template <std::uint32_t kOther>
+  T* steal_into(Ring<T, kOther>& to, std::uint32_t& moved) {
     moved = 0;
     // ORDER: acquire, pairs with the swaps of others.
     std::uint64_t head = head_.load(NORIA_ACQUIRE);
@@ -98,7 +97,10 @@ class Ring {
         continue;
       }
       auto count = static_cast<std::uint32_t>(size - size / 2);
-      T* first = copy_to(to, head, count);
+      if constexpr (kOther < kHalf) count = count < kOther ? count : kOther;
+      // ORDER: relaxed, published by the tail that was read; may be old, the swap tells.
+      T* first = slot(head).load(NORIA_RELAXED);
+      copy_to(to, head + 1, count - 1);
       // ORDER: acq_rel, takes the items (R2); release keeps the reads of the slots before it (R3).
       if (head_.compare_exchange_strong(head, head + count, NORIA_ACQ_REL)) {
         to.publish(count - 1);
@@ -119,19 +121,20 @@ class Ring {
   }
 
  private:
+  template <typename, std::uint32_t>
+  friend class Ring;
+
   Atomic<T*>& slot(std::uint64_t index) { return slots_[index & (kCapacity - 1)]; }
 
-  // Copies `count` items from `head` on behind the tail of `to`, unpublished, but for the first, which is answered.
-  T* copy_to(Ring& to, std::uint64_t head, std::uint32_t count) {
+  // Copies `count` items from `from` on behind the tail of `to`, unpublished.
+  template <std::uint32_t kOther>
+  void copy_to(Ring<T, kOther>& to, std::uint64_t from, std::uint32_t count) {
     // ORDER: relaxed, the caller owns `to`.
     std::uint64_t at = to.tail_.load(NORIA_RELAXED);
-    // ORDER: relaxed, published by push's tail; may be torn between rounds, the swap tells.
-    T* first = slot(head).load(NORIA_RELAXED);
-    for (std::uint32_t i = 1; i < count; ++i) {
-      // ORDER: relaxed, as above; the copies are published with the tail of `to`.
-      to.slot(at + i - 1).store(slot(head + i).load(NORIA_RELAXED), NORIA_RELAXED);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      // ORDER: relaxed, what is read may be old, the swap tells; the copies are published with the tail of `to`.
+      to.slot(at + i).store(slot(from + i).load(NORIA_RELAXED), NORIA_RELAXED);
     }
-    return first;
   }
 
   void publish(std::uint32_t count) {

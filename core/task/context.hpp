@@ -21,16 +21,22 @@ struct Task;
 
 inline constexpr std::uint32_t kBudget = 128;  // operations that are READY in one poll
 
-struct Context {
+// The poll that a thread is in. Saved and put back as a whole (task.cpp), in words as wide as they were stored.
+struct Poll {
+  Task* task = nullptr;            // being polled; nullptr outside a poll
+  std::uint32_t budget = kBudget;  // left in this poll
+  bool budgeted = false;           // inside a poll that has a budget
+  bool self_woken = false;         // the task woke itself during this poll
+  bool budget_spent = false;       // a PENDING of this poll came from the budget
+  bool unused = false;
+};
+static_assert(sizeof(Poll) == 16);
+
+struct Context : Poll {
   runtime::Core* core = nullptr;         // current runtime: the worker's, or the one entered
   sched::Worker* worker = nullptr;       // set on a worker (or on the thread that turns a current-thread runtime)
   Slab* slab = nullptr;                  // the worker's memory
   runtime::Core* worker_core = nullptr;  // the worker's runtime: `core` may be another that was entered
-  Task* task = nullptr;                  // being polled; nullptr outside a poll
-  std::uint32_t budget = kBudget;        // left in this poll
-  bool budgeted = false;                 // inside a poll that has a budget
-  bool self_woken = false;               // the task woke itself during this poll
-  bool budget_spent = false;             // a PENDING of this poll came from the budget
   runtime::Core* ending = nullptr;       // takes this runtime down, dropping its tasks
   bool blocking = false;                 // inside block_on: may not block again
   bool in_strand = false;                // polls a task of a strand

@@ -37,15 +37,18 @@ class Inject {
   // Up to `most` tasks, from the first shard at or after `shard` that has any.
   Queue pop(std::uint32_t shard, std::size_t most) {
     Queue out;
-    for (std::uint32_t i = 0; i < count_ && out.empty(); ++i) {
-      Shard& from = shards_[(shard + i) % count_];
-      // ORDER: relaxed, an old zero is made up for by the look before a park.
-      if (from.size.load(NORIA_RELAXED) == 0) continue;
-      sync::MutexLock guard(from.lock);
-      out = from.queue.cut(most);
-      // ORDER: relaxed, a stale number of tasks costs a look.
-      from.size.store(from.queue.size(), NORIA_RELAXED);
-    }
+    for (std::uint32_t i = 0; i < count_ && out.empty(); ++i) out = pop_shard(shard + i, most);
+    return out;
+  }
+
+  Queue pop_shard(std::uint32_t shard, std::size_t most) {
+    Shard& from = shards_[shard % count_];
+    // ORDER: relaxed, an old zero is made up for by the look before a park.
+    if (from.size.load(NORIA_RELAXED) == 0) return {};
+    sync::MutexLock guard(from.lock);
+    Queue out = from.queue.cut(most);
+    // ORDER: relaxed, a stale number of tasks costs a look.
+    from.size.store(from.queue.size(), NORIA_RELAXED);
     return out;
   }
 

@@ -59,8 +59,9 @@ std::int32_t Strand::run_queue(void* state, const noria_cx* cx) {
     Task* task = self->pop();
     if (task == nullptr) return NORIA_PENDING;
     t_context.in_strand = true;
-    run(task);
+    bool again = run(task);
     t_context.in_strand = false;
+    if (again) task->home->schedule(task, Hint::kRequeue);
   }
   cx->waker->vtable->wake_by_ref(cx->waker);
   return NORIA_PENDING;

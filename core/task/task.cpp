@@ -84,34 +84,15 @@ std::int32_t poll_guarded(Task* task, const noria_cx* cx) noexcept {
 // The context of one poll, put back at its end: a strand polls tasks within a poll of its own.
 class PollScope {
  public:
-  explicit PollScope(Task* task)
-      : task_(t_context.task),
-        budget_(t_context.budget),
-        budgeted_(t_context.budgeted),
-        spent_(t_context.budget_spent),
-        self_woken_(t_context.self_woken) {
-    t_context.task = task;
-    t_context.budget = kBudget;
-    t_context.budgeted = true;
-    t_context.budget_spent = false;
-    t_context.self_woken = false;
+  explicit PollScope(Task* task) : before_(t_context) {
+    static_cast<Poll&>(t_context) = {task, kBudget, true, false, false, false};
   }
   PollScope(const PollScope&) = delete;
   PollScope& operator=(const PollScope&) = delete;
-  ~PollScope() {
-    t_context.task = task_;
-    t_context.budget = budget_;
-    t_context.budgeted = budgeted_;
-    t_context.budget_spent = spent_;
-    t_context.self_woken = self_woken_;
-  }
+  ~PollScope() { static_cast<Poll&>(t_context) = before_; }
 
  private:
-  Task* task_;
-  std::uint32_t budget_;
-  bool budgeted_;
-  bool spent_;
-  bool self_woken_;
+  const Poll before_;
 };
 
 }  // namespace
@@ -127,10 +108,10 @@ void free_task(Task* task) {
   Slab::free(task);
 }
 
-void run(Task* task) {
-  if (task->word.to_running() == ToRunning::kDrop) {
+bool run(Task* task) {
+  if (NORIA_UNLIKELY(task->word.to_running() == ToRunning::kDrop)) {
     drop_claimed(task);
-    return;
+    return false;
   }
   std::int32_t result;
   bool self_woken;
@@ -144,13 +125,12 @@ void run(Task* task) {
   if (NORIA_LIKELY(result == NORIA_PENDING)) {
     switch (task->word.to_idle(self_woken)) {
       case ToIdle::kIdle:
-        return;
+        return false;
       case ToIdle::kRequeue:
-        task->home->schedule(task, Hint::kRequeue);
-        return;
+        return true;
       case ToIdle::kDrop:
         drop_claimed(task);
-        return;
+        return false;
     }
   }
   if (result < 0) {
@@ -158,6 +138,7 @@ void run(Task* task) {
     task->error = result;
   }
   complete(task, true);
+  return false;
 }
 
 void drop_claimed(Task* task) {
@@ -167,7 +148,7 @@ void drop_claimed(Task* task) {
 
 void drop_queued(Task* task) {
   (void)task->word.cancel();
-  run(task);
+  (void)run(task);  // drops it
 }
 
 StateWord::Claim drop_for_shutdown(Task* task) {

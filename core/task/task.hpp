@@ -34,7 +34,7 @@ struct alignas(kCacheLine) Task {
   void* state;                      // immutable pointer; what it points at: the running thread
   Home* home;                       // immutable: where wakes put it
   std::uint64_t id = 0;             // immutable
-  const char* name = nullptr;       // immutable once started
+  const char* name;                 // immutable once started; never null
   std::int32_t error = 0;           // running thread, then whoever sees COMPLETE
   std::uint8_t outcome = NORIA_JOIN_DONE;
   bool joinable = false;  // immutable: the second line is there
@@ -50,11 +50,6 @@ struct alignas(kCacheLine) Task {
 
   static constexpr std::size_t kHeader = 112;
 
-  const char* display_name() const {
-    const char* text = name != nullptr ? name : vtable_name();
-    return text != nullptr ? text : "";
-  }
-  const char* vtable_name() const { return vtable->size >= sizeof(noria_task_vtable) ? vtable->name : nullptr; }
   bool has_take() const { return vtable->take != nullptr; }
 
  private:
@@ -73,15 +68,16 @@ inline Task* construct(void* slot, const noria_task_vtable* vtable, void* state,
   auto* task = new (slot) Task;
   task->vtable = vtable;
   task->state = state;
+  task->name = vtable->size >= sizeof(noria_task_vtable) && vtable->name != nullptr ? vtable->name : "";
   task->home = home;
   task->id = id;
   live_add(Live::kTasks, 1);
   return task;
 }
 
-// Polls or drops a task that was just taken from a queue (it is NOTIFIED), and puts it back, frees it or tells
-// its joiners as the outcome demands. Runs foreign code; no lock may be held.
-void run(Task* task);
+// Polls or drops a task that was just taken from a queue (it is NOTIFIED), and frees it or tells its joiners as the outcome
+// demands. True: it was woken meanwhile, and the caller queues it at its home. Runs foreign code; no lock may be held.
+[[nodiscard]] bool run(Task* task);
 
 // Drops a task that the caller has claimed (RUNNING): as aborted. Consumes the self reference.
 void drop_claimed(Task* task);

@@ -154,6 +154,31 @@ Test(Promises, P5_every_ready_task_is_polled_within_a_bounded_number_of_polls) {
   });
 }
 
+// No task is overtaken much, also where the queue is longer than the ring (256) and than what it overflows into (4,096): of
+// others' polls only those that the look at the inject queue brings forward come between two polls of a task.
+Test(Promises, P5_a_backlog_of_any_length_keeps_its_order) {
+  on_runtimes(kCurrent | kOne, [](Lane& lane) {
+    for (std::size_t count : {1000u, 10000u}) {
+      std::vector<std::uint32_t> log;  // by one worker: who was polled
+      std::vector<noria_task*> tasks;
+      std::size_t begun = 0;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        tasks.push_back(spawn(lane.rt, [&, i, first = true](const noria_cx* cx) mutable -> int32_t {
+          if (std::exchange(first, false)) ++begun;
+          if (begun == count) log.push_back(i);
+          return log.size() > 5 * count ? NORIA_READY : noria_yield(cx);
+        }));
+      }
+      for (noria_task* task : tasks) lane.join(task);
+      std::vector<std::size_t> last(count, 0);
+      for (std::size_t at = 0; at < 4 * count; ++at) {
+        std::size_t gap = at - std::exchange(last[log[at]], at);
+        NORIA_CHECK(gap <= count + count / 32, "P5: %zu polls between two of a task, of %zu", gap, count);
+      }
+    }
+  });
+}
+
 Test(Promises, P5_a_poll_has_a_budget_of_128) {
   on_each_runtime([](Lane& lane) {
     std::vector<int> taken;

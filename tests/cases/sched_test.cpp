@@ -69,6 +69,7 @@ Test(Sched, sched_ring_wrap_and_sched_double_pop) {
   constexpr int kItems = 20000;
   auto mine = std::make_unique<Ring>(0xFFFFFF00u), first = std::make_unique<Ring>(0xFFFFFFFEu),
        second = std::make_unique<Ring>();
+  auto older = std::make_unique<noria::sync::Ring<Item, 8>>(0xFFFFFFFFu);
   std::vector<Item> items(kItems);
   std::atomic<int> taken{0};
   auto take = [&](Item* item) {
@@ -89,7 +90,10 @@ Test(Sched, sched_ring_wrap_and_sched_double_pop) {
   std::thread one([&] { thief(*mine, *second, *first); });
   std::thread two([&] { thief(*first, *mine, *second); });
   for (Item& item : items) {
-    while (!mine->push(&item)) mine->pop_half([&](Item* old) { take(old); });
+    while (mine->push(&item) == 0) {
+      mine->move_half(*older);
+      while (Item* popped = older->pop()) take(popped);
+    }
     if (Item* popped = mine->pop()) take(popped);  // against the thieves for the last one
   }
   while (Item* popped = mine->pop()) take(popped);

@@ -1,5 +1,5 @@
-// The ready ring at capacity 4, with indices that begin below 2^32 and pass it: its owner and two thieves, one of which steals
-// from the ring that the other steals into (the cases ring-wrap and double-pop). Built twice: as it is, and with NORIA_PLANT_RING,
+// The ready ring at capacity 4, with indices that begin below 2^32 and pass it: its owner, who overflows into a second ring, and two thieves,
+// one of which steals from that second ring and from the ring that the other steals into (the cases ring-wrap and double-pop). Built twice: as it is, and with NORIA_PLANT_RING,
 // where a thief may see the tail before the slot and the bug must be found.
 #include "sync/ring.hpp"
 
@@ -16,10 +16,12 @@ struct Item {
 };
 
 using Ring = noria::sync::Ring<Item, 4>;
+using Older = noria::sync::Ring<Item, 8>;
 
 struct RingModel : rl::test_suite<RingModel, 3> {
   Item items[kItems];
   Ring mine{0xFFFFFFFE};
+  Older older{0xFFFFFFFF};
   Ring first{0xFFFFFFFD};
   Ring second{0xFFFFFFFF};
 
@@ -40,16 +42,16 @@ struct RingModel : rl::test_suite<RingModel, 3> {
     for (int i = 0; i < kItems; ++i) {
       VAR(items[i].content) = 1;
       if (mine.push(&items[i])) continue;
-      std::uint32_t halves = mine.pop_half([this](Item* item) { take(item); });
+      std::uint32_t halves = mine.move_half(older);
       RL_ASSERT(halves == 0 || halves == Ring::kHalf);
-      RL_ASSERT(mine.push(&items[i]));
+      RL_ASSERT(mine.push(&items[i]) != 0);
     }
-    for (int i = 0; i < 2; ++i) {
-      if (Item* item = mine.pop()) take(item);
-    }
+    if (Item* item = older.pop()) take(item);
+    if (Item* item = mine.pop()) take(item);
   }
 
-  void steal(Ring& from, Ring& to) {
+  template <typename From>
+  void steal(From& from, Ring& to) {
     std::uint32_t moved = 0;
     Item* item = from.steal_into(to, moved);
     RL_ASSERT((item != nullptr) == (moved != 0));
@@ -57,7 +59,8 @@ struct RingModel : rl::test_suite<RingModel, 3> {
     if (item != nullptr) take(item);
   }
 
-  void drain(Ring& ring) {
+  template <typename Any>
+  void drain(Any& ring) {
     while (Item* item = ring.pop()) take(item);
   }
 
@@ -71,11 +74,12 @@ struct RingModel : rl::test_suite<RingModel, 3> {
     }
     steal(first, second);
     drain(second);
-    steal(mine, second);
+    steal(older, second);
   }
 
   void after() {
     drain(mine);
+    drain(older);
     drain(first);
     drain(second);
     for (Item& item : items) RL_ASSERT(VAR(item.taken) == 1);
