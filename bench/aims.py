@@ -6,8 +6,9 @@ EVERY = "*"  # every peer that takes part
 
 @dataclass
 class Aim:
-    """`against` a peer: at least this ratio (peer's time by Noria's), or with `at_most` so much more than the peer's figure. `at_most`
-    alone is a bound of Noria's own figure. `figure` is a figure beside the main one; `params` a part of the row's parameters."""
+    """One of: `least` is a ratio to the peer `against` (its time by Noria's); `at_most` with a peer is how much more than the peer's
+    figure Noria's may be, alone a bound of Noria's figure; `than` are the parameters of another row of Noria, and `least` or
+    `at_most` the ratio of this row's figure to that one's. `figure` is a figure beside the main one; `params` a part of the row's parameters."""
     workload: str
     against: str = ""
     least: float = 0.0
@@ -15,6 +16,7 @@ class Aim:
     workers: tuple = (1, 2)
     figure: str = ""
     params: dict = field(default_factory=dict)
+    than: dict = field(default_factory=dict)
 
 
 SAME_CORE = {"placement": "same_core"}
@@ -38,6 +40,7 @@ AIMS = [
     Aim("timer_churn", "libuv", 1),
     Aim("timer_churn", "asio", 1),
     Aim("timer_churn", "go", 1),
+    Aim("timer_churn", at_most=1.2, params={"batch": 1000000}, than={"batch": 10000}),
     Aim("timer_reset", "tokio", 5),
     Aim("timer_reset", "libuv", 1),
     Aim("timer_reset", "asio", 1),
@@ -47,6 +50,7 @@ AIMS = [
     Aim("blocking", "tokio", 15),
     Aim("blocking", "libuv", 1),
     Aim("stuck_poll", at_most=10000, params={"burn": "inline"}),
+    Aim("stuck_poll", least=0.97, figure="throughput", params={"burn": "inline"}, than={"burn": "none"}),
     Aim("light_load", "tokio", at_most=0.5),
     Aim("echo_cpu", "tokio", 1.05, workers=(1,), params=SAME_CORE),
     Aim("echo_cpu", "epoll", 1 / 1.04, workers=(1,), params=SAME_CORE),
@@ -75,20 +79,30 @@ NO_GROWTH = {"idle_task_bytes", "timer_bytes", "idle_conn_bytes", "startup", "li
 
 @dataclass
 class Verdict:
-    """One aim at one row: `value` and its bounds are a ratio or, with `unit`, a figure."""
+    """One aim at one row, in words: what was measured, and what was to be reached."""
     row: dict
     against: str
-    value: dict
-    aim: float
-    unit: str
+    measured: str
+    aim: str
     reached: bool
-    first: str  # the first version's aim
+    first: str = ""  # the first version's aim
+
+
+def number(value):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def ratio_span(of):
+    return f"{of['median']:.2f} ({of['min']:.2f}-{of['max']:.2f})"
+
+
+def includes(row, params):
+    return all(row["params"].get(key) == value for key, value in params.items())
 
 
 def matches(aim, row):
-    params = row["params"]
     return (row["contender"] == "noria" and row["workload"] == aim.workload and row["workers"] in aim.workers
-            and params.get("figure", "") == aim.figure and all(params.get(k) == v for k, v in aim.params.items()))
+            and row["params"].get("figure", "") == aim.figure and includes(row, aim.params))
 
 
 def is_aimed_at_tokio(row):
@@ -103,13 +117,42 @@ def first_aim(row, peer, ratio):
     return f"{aim:.3g} {'reached' if ratio >= aim else 'missed'}"
 
 
-def same_row_of(peer, row, rows):
-    keys = ("workload", "workers", "params")
-    return next((other for other in rows if other["contender"] == peer and all(other[k] == row[k] for k in keys)), None)
+def judge_than(aim, row, rows):
+    """By another row of Noria."""
+    for other in rows:
+        same = all(other[key] == row[key] for key in ("workload", "contender", "workers"))
+        if same and other["params"].get("figure", "") == aim.figure and includes(other, aim.than) and other["median"] > 0:
+            ratio = row["median"] / other["median"]
+            against = "itself with " + ", ".join(f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}" for key, value in aim.than.items())
+            if aim.at_most:
+                return Verdict(row, against, f"{ratio:.2f}", f"at most {aim.at_most:.3g}", ratio <= aim.at_most)
+            return Verdict(row, against, f"{ratio:.2f}", f"at least {aim.least:.3g}", ratio >= aim.least)
+    return None
 
 
-def difference(row, other):
-    return {key: row[key] - other[key] for key in ("median", "min", "max")}
+def judge_bound(aim, row, rows):
+    """By a bound of the figure itself, or of how much more than a peer's it is."""
+    value, more = row["median"], ""
+    if aim.against:
+        others = [other for other in rows if other["contender"] == aim.against
+                  and all(other[key] == row[key] for key in ("workload", "workers", "params"))]
+        if not others:
+            return None
+        value, more = value - others[0]["median"], " more"
+    unit = row["unit"] + more
+    return Verdict(row, aim.against, f"{number(value)} {unit}", f"at most {number(aim.at_most)} {unit}", value <= aim.at_most)
+
+
+def judge_ratio(aim, row):
+    """By the ratio to a peer, or to the best of all."""
+    ratios = row["ratio"] if aim.against == EVERY else {aim.against: row["ratio"].get(aim.against)}
+    ratios = {peer: ratio for peer, ratio in ratios.items() if ratio}
+    if not ratios:
+        return None
+    peer = min(ratios, key=lambda name: ratios[name]["median"])
+    median = ratios[peer]["median"]
+    against, first = (f"all, the best is {peer}", "") if aim.against == EVERY else (peer, first_aim(row, peer, median))
+    return Verdict(row, against, ratio_span(ratios[peer]), f"at least {aim.least:.3g}", median >= aim.least, first)
 
 
 def verdicts(rows):
@@ -118,23 +161,9 @@ def verdicts(rows):
         for aim in AIMS:
             if not matches(aim, row):
                 continue
-            if aim.at_most and aim.against:
-                other = same_row_of(aim.against, row, rows)
-                if other:
-                    more = difference(row, other)
-                    yield Verdict(row, aim.against, more, aim.at_most, row["unit"], more["median"] <= aim.at_most, "")
-                continue
-            if aim.at_most:
-                yield Verdict(row, "", row, aim.at_most, row["unit"], row["median"] <= aim.at_most, "")
-                continue
-            ratios = row["ratio"] if aim.against == EVERY else {aim.against: row["ratio"].get(aim.against)}
-            ratios = {peer: ratio for peer, ratio in ratios.items() if ratio}
-            if not ratios:
-                continue
-            peer = min(ratios, key=lambda name: ratios[name]["median"])
-            median = ratios[peer]["median"]
-            against, first = (f"all, the best is {peer}", "") if aim.against == EVERY else (peer, first_aim(row, peer, median))
-            yield Verdict(row, against, ratios[peer], aim.least, "", median >= aim.least, first)
+            verdict = judge_than(aim, row, rows) if aim.than else judge_bound(aim, row, rows) if aim.at_most else judge_ratio(aim, row)
+            if verdict:
+                yield verdict
 
 
 def growth_limit(row):

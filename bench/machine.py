@@ -35,7 +35,7 @@ def library_bytes():
         return None if run_quietly(["strip", "-o", stripped, library]) else os.path.getsize(stripped)
 
 
-def describe(runners, missing, failures, took_s, quick):
+def describe(runners, missing, failures, skipped, took_s, quick):
     """What goes into run.json beside the rows."""
     return {
         "machine": machine(),
@@ -46,4 +46,5 @@ def describe(runners, missing, failures, took_s, quick):
         "contenders": {name: {"version": c.version(), "note": c.note} for name, c in runners.items()},
         "missing": missing,
         "failures": failures,
+        "not_reached": skipped,
     }

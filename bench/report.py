@@ -7,7 +7,7 @@ import os
 import sys
 
 import plots
-from aims import growth_limit, is_aimed_at_tokio, verdicts, worker_growth
+from aims import growth_limit, is_aimed_at_tokio, number, ratio_span, verdicts, worker_growth
 from contender import HERE, ROOT
 from labels import title, what
 
@@ -16,16 +16,8 @@ README = os.path.join(ROOT, "README.md")
 BEGIN, END = "<!-- figures: written by bench/report.py -->", "<!-- end of figures -->"
 
 
-def number(value):
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
 def span(of):
     return f"{number(of['median'])} ({number(of['min'])}-{number(of['max'])})"
-
-
-def ratio_span(of):
-    return f"{of['median']:.2f} ({of['min']:.2f}-{of['max']:.2f})"
 
 
 def table(head, rows):
@@ -37,11 +29,8 @@ def table(head, rows):
 
 def aims_table(rows):
     for v in verdicts(rows):
-        more = " more" if v.unit and v.against else ""
-        measured = f"{number(v.value['median'])} {v.unit}{more}" if v.unit else ratio_span(v.value)
-        aim = f"at most {number(v.aim)} {v.unit}{more}" if v.unit else f"at least {v.aim:.3g}"
-        verdict = "reached" if v.reached else "**missed**"
-        yield [title(v.row, code=True), str(v.row["workers"]), v.against, measured, aim, verdict, v.first]
+        cells = [title(v.row, code=True), str(v.row["workers"]), v.against, v.measured, v.aim]
+        yield [*cells, "reached" if v.reached else "**missed**", v.first]
 
 
 def growth_table(rows):
@@ -95,6 +84,8 @@ def header(run):
     yield from (f"- Of {name}: {about['note']}." for name, about in run["contenders"].items() if about["note"])
     yield from (f"- Missing: {name}: {reason}" for name, reason in run["missing"].items())
     yield from (f"- Failed: {failure}" for failure in run["failures"])
+    if run.get("not_reached"):
+        yield f"- Not reached in the time: {'; '.join(run['not_reached'])}."
 
 
 def markdown(rows, run, drawn):

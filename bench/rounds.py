@@ -49,6 +49,9 @@ class Budget:
     def spend(self):
         self.cases -= 1
 
+    def is_spent(self):
+        return time.monotonic() > self.end
+
 
 def progress(text, end=False):
     if sys.stderr.isatty():
