@@ -11,7 +11,7 @@ void timer_churn(peer::Run& run) {
     for (std::uint64_t i = 0; i < r.passes; i++) {
       timers.emplace_back(r.context, std::chrono::milliseconds(1000 + bench_random(&random) % 599000));
       timers.back().async_wait([&r](asio::error_code error) {
-        BENCH_CHECK(error == asio::error::operation_aborted);
+        BENCH_CHECK(!error || error == asio::error::operation_aborted);  // or due, on a machine that stood still
         r.pass();
       });
     }
