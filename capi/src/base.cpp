@@ -37,11 +37,11 @@ const char* noria_error_name(int32_t error) {
   if (error == NORIA_OK) return "OK";
   if (error == NORIA_PENDING) return "PENDING";
   switch (-static_cast<int64_t>(error)) {
-#define X(name, value, message) \
-  case value:                   \
+#define NORIA_X(name, value, message) \
+  case value:                         \
     return #name;
 #include "noria/errors.def"
-#undef X
+#undef NORIA_X
     default:
       break;
   }
@@ -55,11 +55,11 @@ const char* noria_error_message(int32_t error) {
   if (error == NORIA_OK) return "success";
   if (error == NORIA_PENDING) return "not ready yet";
   switch (-static_cast<int64_t>(error)) {
-#define X(name, value, message) \
-  case value:                   \
+#define NORIA_X(name, value, message) \
+  case value:                         \
     return message;
 #include "noria/errors.def"
-#undef X
+#undef NORIA_X
     default:
       break;
   }

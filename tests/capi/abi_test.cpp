@@ -53,13 +53,13 @@ static_assert(NORIA_JOIN_DONE == 0 && NORIA_JOIN_FAILED == 1 && NORIA_JOIN_ABORT
 Test(Abi, A3_every_error_has_a_name_and_a_message_of_its_own) {
   std::set<std::string> names, messages;
   int count = 0;
-#define X(name, value, message)                             \
+#define NORIA_X(name, value, message)                       \
   cr_assert_gt(value, 4096);                                \
   cr_assert_str_eq(noria_error_name(-(value)), #name);      \
   cr_assert_str_eq(noria_error_message(-(value)), message); \
   names.insert(#name), messages.insert(message), ++count;
 #include "noria/errors.def"
-#undef X
+#undef NORIA_X
   cr_assert_eq(names.size(), static_cast<std::size_t>(count));
   cr_assert_eq(messages.size(), static_cast<std::size_t>(count));
   cr_assert_str_eq(noria_error_name(-ECONNRESET), "ECONNRESET");

@@ -37,9 +37,9 @@ enum { NORIA_OK = 0, NORIA_READY = 0, NORIA_PENDING = 1 };
 
 /* Errors of Noria's own, positive; functions return them negated. */
 enum noria_error {
-#define X(name, value, message) NORIA_##name = value,
+#define NORIA_X(name, value, message) NORIA_##name = value,
 #include "noria/errors.def"
-#undef X
+#undef NORIA_X
   NORIA_ERROR_FIRST_ = 4097
 };
 
