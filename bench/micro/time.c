@@ -39,7 +39,7 @@ static int32_t timers_arm_poll(void* state, const noria_cx* cx) {
   for (uint64_t i = 0; i < run->batch; i++) {
     BENCH_CHECK(noria_timer_new(run->rt, &timers[i]) == NORIA_OK);
     BENCH_CHECK(noria_timer_reset(timers[i], reset_deadline_ns(now_ns)) == NORIA_OK);
-    BENCH_CHECK(noria_timer_poll(timers[i], cx) == NORIA_PENDING);
+    BENCH_CHECK(noria_timer_poll_wait(timers[i], cx) == NORIA_PENDING);
   }
   return NORIA_READY;
 }

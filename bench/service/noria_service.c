@@ -146,7 +146,7 @@ static int32_t ticker_poll(void* state, const noria_cx* cx) {
   ticker* t = state;
   for (;;) {
     if (t->deadline_ns != 0) {
-      if (noria_timer_poll(t->timer, cx) != NORIA_READY) return NORIA_PENDING;
+      if (noria_timer_poll_wait(t->timer, cx) != NORIA_READY) return NORIA_PENDING;
       note(&timer_max_ns, bench_now_ns() - t->deadline_ns);
     }
     t->deadline_ns = bench_now_ns() + kMillisecondNs;

@@ -61,7 +61,7 @@ static int32_t day_poll(void *state, const noria_cx *cx) {
   noria_now(day->rt, &day->due_ns);
   noria_timer_reset(day->timer, day->due_ns + HOUR);
   noria_timer_reset(day->timer, day->due_ns + 2 * HOUR); /* moved before it fired */
-  NORIA_TRY(&day->frame, noria_timer_poll(day->timer, cx));
+  NORIA_TRY(&day->frame, noria_timer_poll_wait(day->timer, cx));
   say(day, "the timer fired two hours later, and only then");
 
   /* In a rhythm: an interval. This one keeps its rhythm whatever happens between two ticks. */

@@ -71,7 +71,7 @@ std::int32_t noria_timer_cancel(noria_timer* timer) {
   return of(timer)->cancel();
 }
 
-std::int32_t noria_timer_poll(noria_timer* timer, const noria_cx* cx) {
+std::int32_t noria_timer_poll_wait(noria_timer* timer, const noria_cx* cx) {
   if (timer == nullptr || !usable(cx)) return -EINVAL;
   if (std::int32_t error = check_core(of(timer)->core()); error != NORIA_OK) return error;
   return of(timer)->poll(cx);

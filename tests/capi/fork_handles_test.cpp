@@ -91,7 +91,7 @@ void call_time(Handles& h, const noria_cx* cx) {
   NORIA_STATUS(noria_timer_new(h.rt, &h.timer), kForked);
   NORIA_STATUS(noria_timer_reset(h.timer, 1), kForked);
   NORIA_STATUS(noria_timer_cancel(h.timer), kForked);
-  NORIA_STATUS(noria_timer_poll(h.timer, cx), kForked);
+  NORIA_STATUS(noria_timer_poll_wait(h.timer, cx), kForked);
   NORIA_STATUS(noria_timer_wait(h.timer, &future), kForked);
   NORIA_STATUS(noria_timer_deadline(h.timer, &instant), kForked);
   NORIA_STATUS(noria_timer_drop(h.timer), kForked);

@@ -134,9 +134,9 @@ Test(Timer, Fires_and_is_armed_again_without_end) {
         for (int i = 0; i < 100; ++i) {
           std::uint64_t until = now(lane.rt) + kSecond;
           NORIA_OK_CALL(noria_timer_reset(timer, until));
-          NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
+          NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
           cr_assert_geq(now(lane.rt), until);
-          NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
+          NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
           cr_assert_eq(deadline(timer), NORIA_FOREVER, "it has fired");
           NORIA_STATUS(noria_timer_cancel(timer), -EALREADY);
         }
@@ -149,13 +149,13 @@ Test(Timer, Reset_moves_it_in_both_directions_and_cancel_stops_it) {
   on_each_runtime([](Lane& lane) {
     noria_timer* timer = make_timer(lane.rt);
     ForeignWaker waker;
-    NORIA_STATUS(noria_timer_poll(timer, waker.cx()), NORIA_PENDING);
+    NORIA_STATUS(noria_timer_poll_wait(timer, waker.cx()), NORIA_PENDING);
     NORIA_OK_CALL(noria_timer_reset(timer, now(lane.rt) + kHour));
     NORIA_OK_CALL(noria_timer_reset(timer, now(lane.rt) + 2 * kHour));
     std::uint64_t until = now(lane.rt) + 2 * kMilli;
     NORIA_OK_CALL(noria_timer_reset(timer, until));
     cr_assert_eq(deadline(timer), until);
-    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
+    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
     cr_assert_geq(now(lane.rt), until);
     NORIA_OK_CALL(noria_timer_reset(timer, now(lane.rt) + kHour));
     NORIA_OK_CALL(noria_timer_cancel(timer));
@@ -167,7 +167,7 @@ Test(Timer, Reset_moves_it_in_both_directions_and_cancel_stops_it) {
       NORIA_OK_CALL(noria_timer_cancel(timer));
     }
     NORIA_OK_CALL(noria_timer_reset(timer, 0));
-    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
+    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
     NORIA_OK_CALL(noria_timer_drop(timer));
   });
 }
@@ -217,7 +217,7 @@ Test(Timer, Reset_cancel_and_fire_from_several_threads_leave_a_timer_that_works)
     for (std::thread& thread : threads) thread.join();
     std::uint64_t until = now(lane.rt) + 3 * kMilli;
     NORIA_OK_CALL(noria_timer_reset(timer, until));
-    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
+    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
     cr_assert_geq(now(lane.rt), until);
     NORIA_OK_CALL(noria_timer_drop(timer));
   });
@@ -227,7 +227,7 @@ Test(Timer, Deadline_that_passes_while_a_waker_is_left_is_seen) {
   on_each_runtime([](Lane& lane) {
     noria_timer* timer = make_timer(lane.rt);
     CloneWaker resets([&] { NORIA_OK_CALL(noria_timer_reset(timer, 1)); });
-    NORIA_STATUS(noria_timer_poll(timer, resets.cx()), NORIA_READY);
+    NORIA_STATUS(noria_timer_poll_wait(timer, resets.cx()), NORIA_READY);
     NORIA_OK_CALL(noria_timer_drop(timer));
   });
 }
@@ -246,7 +246,7 @@ Test(Timer, Foreign_waker_may_arm_it_again_and_drop_futures) {
     });
     NORIA_STATUS(noria_future_on_ready(future, again.waker()), NORIA_PENDING);
     lane.wait(woken, "the timer's future");
-    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
+    NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
     NORIA_OK_CALL(noria_timer_drop(timer));
     lane.until([&] { return again.alive() == 0; }, "the waker");
   });
@@ -439,8 +439,8 @@ Test(Time, Misuse_is_told) {
     NORIA_STATUS(noria_timer_new(nullptr, &none), -NORIA_ENOCONTEXT);
     NORIA_STATUS(noria_timer_reset(nullptr, 1), -EINVAL);
     NORIA_STATUS(noria_timer_cancel(nullptr), -EINVAL);
-    NORIA_STATUS(noria_timer_poll(nullptr, waker.cx()), -EINVAL);
-    NORIA_STATUS(noria_timer_poll(timer, nullptr), -EINVAL);
+    NORIA_STATUS(noria_timer_poll_wait(nullptr, waker.cx()), -EINVAL);
+    NORIA_STATUS(noria_timer_poll_wait(timer, nullptr), -EINVAL);
     NORIA_STATUS(noria_timer_wait(nullptr, &future), -EINVAL);
     NORIA_STATUS(noria_timer_wait(timer, nullptr), -EINVAL);
     NORIA_STATUS(noria_timer_deadline(nullptr, &instant), -EINVAL);

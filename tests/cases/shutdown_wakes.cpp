@@ -29,7 +29,7 @@ struct Waiting {
   }
   int32_t poll(const noria_cx* cx) {
     std::uint64_t instant = 0;
-    return timer != nullptr ? noria_timer_poll(timer, cx) : noria_interval_poll_tick(interval, cx, &instant);
+    return timer != nullptr ? noria_timer_poll_wait(timer, cx) : noria_interval_poll_tick(interval, cx, &instant);
   }
   void drop() { assert_ok(timer != nullptr ? noria_timer_drop(timer) : noria_interval_drop(interval), "drop"); }
 };

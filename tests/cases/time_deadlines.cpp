@@ -133,7 +133,7 @@ Test(now_deadline, Deadline_that_has_passed_is_ready_and_moves_no_time) {
             noria_timer* timer = nullptr;
             NORIA_OK_CALL(noria_timer_new(lane.rt, &timer));
             NORIA_OK_CALL(noria_timer_reset(timer, deadline));
-            NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
+            NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
             noria_future* future = nullptr;
             NORIA_OK_CALL(noria_timer_reset(timer, deadline));
             NORIA_OK_CALL(noria_timer_wait(timer, &future));
@@ -194,7 +194,7 @@ Test(earlier_arm, Earlier_deadline_from_another_thread_shortens_a_sleep_that_has
       NORIA_OK_CALL(noria_timer_reset(timer, now(lane.rt) + kMilli));
     });
     NORIA_OK_CALL(lane.run([&](const noria_cx* cx) {
-      int32_t status = noria_timer_poll(timer, cx);
+      int32_t status = noria_timer_poll_wait(timer, cx);
       waits = true;
       return status;
     }));
@@ -244,7 +244,7 @@ Test(fired_cancel, Threads_cancel_and_reset_what_others_own) {
     for (noria_timer* timer : timers) {
       std::uint64_t deadline = now(lane.rt) + kMilli;
       NORIA_OK_CALL(noria_timer_reset(timer, deadline));
-      NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll(timer, cx); }));
+      NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
       cr_assert_geq(now(lane.rt), deadline);
       NORIA_OK_CALL(noria_timer_drop(timer));
     }

@@ -2,7 +2,11 @@
  *
  * Returns.  Every function returns int32_t: NORIA_OK = NORIA_READY = 0, NORIA_PENDING = 1, a negative
  *           value is an error: `-errno` of the system, or `-NORIA_E...` (errors.def), below -4096.
- *           What a function creates comes back through its last argument.
+ *           What a function creates comes back through its last argument. Three that answer a question say 1 for
+ *           yes and 0 for no, beside their errors: noria_task_is_complete, noria_waker_will_wake,
+ *           noria_budget_spent; the texts of errors and noria_version() answer what their names say.
+ * Forms.    An operation `noria_X_Y(x, ..., &future)` gives a future; what is called in a loop has the poll form
+ *           `noria_X_poll_Y(x, cx, ...)` too, which allocates nothing. noria_select, which has no X, has noria_select_poll.
  * Handles.  Opaque pointers; made by `_new` and its like, given back by `_drop` (or `_release` where
  *           they are counted). NULL is told by -EINVAL. A handle that was dropped must not be used again;
  *           that cannot be told at sane cost.

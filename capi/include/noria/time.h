@@ -1,7 +1,8 @@
 /* time.h: sleeping, timers that can be re-armed, intervals, and the clock of a runtime.
  *
  * Time is the runtime's monotonic clock in nanoseconds (suspend does not count). A timer never fires
- * early; it is late by at most one tick of 1 ms and the wake-up itself. Any deadline up to UINT64_MAX works.
+ * early; it is late by at most one tick of 1 ms and the wake-up itself (there is one class of timers so far, and it is
+ * rounded to that tick). Any deadline up to UINT64_MAX works.
  * All need the time driver (-NORIA_ENODRIVER without it). */
 #ifndef NORIA_TIME_H
 #define NORIA_TIME_H
@@ -40,7 +41,7 @@ NORIA_API int32_t noria_timer_cancel(noria_timer *timer);
 /* READY once the armed deadline has passed (and until the next reset), else PENDING with the waker left.
  * A timer that is not armed is PENDING. A shutdown wakes the waker.
  * Threads: one at a time.  Owner: nothing passes.  Errors: -NORIA_ESHUTDOWN unless it has fired. */
-NORIA_API int32_t noria_timer_poll(noria_timer *timer, const noria_cx *cx);
+NORIA_API int32_t noria_timer_poll_wait(noria_timer *timer, const noria_cx *cx);
 
 /* A future for the deadline as it is armed now (a later reset moves it); cancelled with the timer.
  * Threads: any.  Owner: `*out` is the caller's.  Errors: -NORIA_EBADSTATE if it is not armed. */
