@@ -2,6 +2,7 @@
 #include "task/waker.hpp"
 #include "check.hpp"
 #include "noria/noria.h"
+#include "runtime/thread_waker.hpp"
 #include "task/context.hpp"
 #include "task/task.hpp"
 
@@ -9,9 +10,10 @@ using namespace noria;
 
 namespace {
 
-// A waker that can be used: whole, and not that of a task which was inherited through fork.
+// A waker that can be used: whole, and not that of a task or of a thread in block_on which was inherited through fork.
 int32_t check(const noria_waker* waker) {
   if (!capi::usable(waker)) return -EINVAL;
+  if (runtime::ThreadWaker::inherited(waker)) return -NORIA_EFORKED;
   if (waker->vtable != &task::kTaskWaker) return NORIA_OK;
   return capi::check_core(static_cast<const task::Task*>(waker->data)->home->core);
 }

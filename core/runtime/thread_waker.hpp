@@ -7,6 +7,7 @@
 
 #include "base/atomic.hpp"
 #include "noria/waker.h"
+#include "runtime/fork.hpp"
 
 namespace noria::runtime {
 
@@ -18,6 +19,10 @@ class ThreadWaker {
 
   // Borrowed; clones count.
   noria_waker waker() { return {&kVtable, this, nullptr}; }
+  // Whether it is such a waker, and of a thread of the process that this one was forked from (A15).
+  static bool inherited(const noria_waker* waker) {
+    return waker->vtable == &kVtable && static_cast<ThreadWaker*>(waker->data)->generation_ != fork_generation();
+  }
   void notify();
   // ORDER: acquire, pairs with notify.
   bool notified() const { return notified_.load(NORIA_ACQUIRE) != 0; }
@@ -40,6 +45,7 @@ class ThreadWaker {
 
   Atomic<std::uint32_t> notified_{0};  // a futex
   Atomic<std::uint32_t> references_{1};
+  const std::uint64_t generation_ = fork_generation();
   ThreadWaker* next_ = nullptr;
 };
 

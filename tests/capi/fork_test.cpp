@@ -171,3 +171,31 @@ Test(Fork, A15_wake_in_the_child_does_not_ring_the_parent) {
     kept.drop();
   });
 }
+
+Test(Fork, Waker_of_block_on_is_refused_in_the_child) {
+  on_runtimes(kMulti, [](Lane& lane) {
+    auto in_poll = [](void*, const noria_cx* cx) -> int32_t {
+      noria_waker clone{};
+      NORIA_OK_CALL(noria_waker_clone(cx->waker, &clone));
+      pid_t child = ::fork();
+      if (child == 0) {
+        noria_waker second{};
+        noria_cx own{&clone, {0, 0, 0}};
+        NORIA_STATUS(noria_waker_clone(&clone, &second), -NORIA_EFORKED);
+        NORIA_STATUS(noria_waker_wake_by_ref(&clone), -NORIA_EFORKED);
+        NORIA_STATUS(noria_cx_wake(&own), -NORIA_EFORKED);
+        NORIA_STATUS(noria_yield(&own), -NORIA_EFORKED);
+        NORIA_STATUS(noria_waker_wake(&clone), -NORIA_EFORKED);
+        NORIA_STATUS(noria_waker_drop(&clone), -NORIA_EFORKED);
+        ::_exit(0);
+      }
+      int status = 0;
+      NORIA_CHECK(::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+                  "the child ended with %d", status);
+      NORIA_OK_CALL(noria_waker_wake(&clone));
+      return NORIA_READY;
+    };
+    const noria_task_vtable vtable = {sizeof(noria_task_vtable), 0, in_poll, nullptr, nullptr, "forks"};
+    NORIA_OK_CALL(noria_runtime_block_on(lane.rt, &vtable, nullptr, nullptr));
+  });
+}
