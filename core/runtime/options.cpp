@@ -157,6 +157,10 @@ std::int32_t read_options(const noria_runtime_options* from, Options& to) {
   }
   if (std::int32_t error = read_workers(given, to); error != NORIA_OK) return error;
   if (std::int32_t error = read_drivers(given, to); error != NORIA_OK) return error;
+  for (std::uint32_t bound :
+       {given.pool_user_threads, given.pool_file_threads, given.pool_name_threads, given.pool_queue_limit}) {
+    if (bound == NORIA_NONE) return -EINVAL;  // nothing of the pool can be off
+  }
   to.pool_user_threads = or_default(given.pool_user_threads, to.pool_user_threads);
   to.pool_file_threads = or_default(given.pool_file_threads, to.pool_file_threads);
   to.pool_name_threads = or_default(given.pool_name_threads, to.pool_name_threads);

@@ -98,6 +98,24 @@ Test(RuntimeAbi, Options_out_of_range_are_told) {
   assert_nothing_alive("refused options");
 }
 
+Test(RuntimeAbi, None_for_what_cannot_be_off_is_told) {
+  std::uint32_t noria_runtime_options::*const bounds[] = {
+      &noria_runtime_options::workers,           &noria_runtime_options::max_workers,
+      &noria_runtime_options::pool_user_threads, &noria_runtime_options::pool_file_threads,
+      &noria_runtime_options::pool_name_threads, &noria_runtime_options::pool_queue_limit,
+      &noria_runtime_options::inject_interval,
+  };
+  for (auto bound : bounds) {
+    noria_runtime_options options = options_of(NORIA_RUNTIME_MULTI_THREAD, bound == bounds[0] ? 0 : 1);
+    options.*bound = NORIA_NONE;
+    NORIA_STATUS(try_new(options), -EINVAL);
+  }
+  noria_runtime_options options = options_of(NORIA_RUNTIME_MULTI_THREAD, 1);
+  options.pool_queue_limit = NORIA_UNLIMITED;
+  NORIA_OK_CALL(try_new(options));
+  assert_nothing_alive("bounds that are off");
+}
+
 Test(RuntimeAbi, Null_is_told_everywhere) {
   std::uint64_t word = 0;
   std::int32_t fd = 0;

@@ -32,28 +32,30 @@ enum noria_reactor_kind {
 
 typedef struct noria_runtime_options {
   uint32_t size;
-  uint32_t kind;                     /* enum noria_runtime_kind */
-  uint32_t workers;                  /* 0: min(affinity, cgroup quota), at least 1; current-thread has 1 */
-  uint32_t max_workers;              /* 0: as workers; the most that there can be later */
-  uint32_t enable_io;                /* 0: on; NORIA_NONE: off, sockets and sources give -NORIA_ENODRIVER */
-  uint32_t enable_time;              /* 0: on; NORIA_NONE: off, sleeping gives -NORIA_ENODRIVER */
-  uint32_t reactor;                  /* enum noria_reactor_kind */
-  uint32_t pool_user_threads;        /* bound of the threads for noria_spawn_blocking; 0: 512 */
-  uint32_t pool_file_threads;        /* bound of those for files; 0: 16 */
-  uint32_t pool_name_threads;        /* bound of those for name look-ups; 0: 8 */
-  uint32_t pool_queue_limit;         /* jobs queued at most, a class; 0: NORIA_UNLIMITED */
-  uint32_t inject_interval;          /* polls between two looks at the inject queue; 0: tuned, at most 64 */
-  uint64_t pool_keep_alive_ns;       /* how long an idle pool thread stays; 0: 10 s */
-  uint64_t seed;                     /* of every random choice; 0: from the system */
-  const char *name;                  /* prefix of thread names, copied; NULL: "noria" */
-  const uint32_t *affinity;          /* CPU of each worker, copied; NULL: not pinned */
-  uint32_t affinity_count;           /* workers beyond it start over from the first */
-  uint32_t clock_paused;             /* 1: start with the clock paused */
-  uint64_t (*clock_now)(void *data); /* instead of CLOCK_MONOTONIC; must never go back */
+  uint32_t kind;               /* enum noria_runtime_kind */
+  uint32_t workers;            /* 0: min(affinity, cgroup quota), at least 1; current-thread has 1 */
+  uint32_t max_workers;        /* 0: as workers; the most that there can be later */
+  uint32_t enable_io;          /* 0: on; NORIA_NONE: off, sockets and sources give -NORIA_ENODRIVER */
+  uint32_t enable_time;        /* 0: on; NORIA_NONE: off, sleeping gives -NORIA_ENODRIVER */
+  uint32_t reactor;            /* enum noria_reactor_kind */
+  uint32_t pool_user_threads;  /* bound of the threads for noria_spawn_blocking, not NORIA_NONE; 0: 512 */
+  uint32_t pool_file_threads;  /* bound of those for files, not NORIA_NONE; 0: 16 */
+  uint32_t pool_name_threads;  /* bound of those for name look-ups, not NORIA_NONE; 0: 8 */
+  uint32_t pool_queue_limit;   /* jobs queued at most, a class, not NORIA_NONE; 0: NORIA_UNLIMITED */
+  uint32_t inject_interval;    /* polls between two looks at the inject queue; 0: tuned, at most 64 */
+  uint64_t pool_keep_alive_ns; /* how long an idle pool thread stays; 0: 10 s */
+  uint64_t seed;               /* of every random choice; 0: from the system */
+  const char *name;            /* prefix of thread names, copied; NULL: "noria" */
+  const uint32_t *affinity;    /* CPU of each worker, copied; NULL: not pinned */
+  uint32_t affinity_count;     /* workers beyond it start over from the first */
+  uint32_t clock_paused;       /* 1: start with the clock paused */
+  /* Instead of CLOCK_MONOTONIC; must never go back. On any thread, whenever the engine wants the time, also inside of
+   * calls that arm or ask for a timer; it must not call Noria, block or throw. */
+  uint64_t (*clock_now)(void *data);
   void *clock_data;
   void (*on_thread_start)(void *data); /* on each worker and pool thread, before its first work */
   void (*on_thread_stop)(void *data);  /* on it, after its last */
-  void (*on_worker_park)(void *data);
+  void (*on_worker_park)(void *data);  /* on a worker, before it sleeps */
   void (*on_worker_unpark)(void *data);
   void *hook_data;
 } noria_runtime_options;
@@ -119,7 +121,7 @@ typedef struct noria_metrics {
 
 /* Makes and starts a runtime. NULL options: all defaults.
  * Threads: any.  Owner: `*out` is one reference, given back by noria_runtime_release or _free.
- * Callback: the option struct says when the hooks and the clock run; hooks must not call Noria.
+ * Callback: the option struct says where the hooks and the clock run; none of them may call Noria or throw.
  * Errors: -ENOTSUP for a reactor that is not there, -E2BIG, -EMFILE and others of the system. */
 NORIA_API int32_t noria_runtime_new(const noria_runtime_options *options, noria_runtime **out);
 
@@ -141,9 +143,12 @@ NORIA_API int32_t noria_runtime_free(noria_runtime *rt);
 
 /* Ends the runtime: no new work; every task is dropped, every pending future cancelled, jobs that have not
  * begun are dropped; polls and jobs that run are waited for up to `timeout_ns`, then named in `report` (which
- * may be NULL) and left to end by themselves. They have 50 ms at least, also where the time-out is less. From a worker, job or callback of this runtime it starts the end
- * and answers NORIA_PENDING; a reaper finishes (local tasks that a job finds between two turns: the next turn). A second call waits and reports alike. A current-thread runtime is
- * ended by the thread that owns it (or by anyone while no thread drives it; local tasks only by the owner).
+ * may be NULL) and left to end by themselves. They have 50 ms at least, also where the time-out is less. From a worker,
+ * job or callback of this runtime it starts the end and answers NORIA_PENDING; a reaper finishes, or who drives a
+ * current-thread runtime when he returns (local tasks that a job finds between two turns: the next turn). `timeout_ns` and
+ * `report` are not used then: the reaper waits for up to 1 s, the driver for the 50 ms. A second call, from outside, waits
+ * for the end and reports it. A current-thread runtime is ended by the thread that owns it (or by anyone while no thread
+ * drives it; local tasks only by the owner).
  * Threads: any.  Owner: references stay as they are.
  * Errors: -ETIMEDOUT when something was left running; -NORIA_EWRONGTHREAD, and nothing was done, while another thread
  * drives a current-thread runtime or has local tasks in it. */
