@@ -131,7 +131,8 @@ NORIA_API int32_t noria_tcp_try_read(noria_tcp *tcp, void *data, size_t size, si
  * Threads: as the poll forms.  Owner: as the poll forms.  Errors: -EAGAIN, as the poll forms. */
 NORIA_API int32_t noria_tcp_try_write(noria_tcp *tcp, const void *data, size_t size, size_t *count);
 
-/* READY when reading (NORIA_READABLE) or writing (NORIA_WRITABLE) is worth a try.
+/* READY when reading (NORIA_READABLE) or writing (NORIA_WRITABLE) is worth a try, or urgent data is there
+ * (NORIA_PRIORITY); of several bits, when one of them is so.
  * Threads: one at a time for each direction.  Owner: nothing passes.  Errors: -EBADF after close. */
 NORIA_API int32_t noria_tcp_poll_ready(noria_tcp *tcp, uint32_t interest, const noria_cx *cx);
 
@@ -242,7 +243,7 @@ NORIA_API int32_t noria_copy_bidirectional(noria_tcp *a, noria_tcp *b, const nor
                                            noria_future **out);
 
 /* What a copy in flight has done so far.
- * Threads: the owner of the future.  Owner: nothing passes.  Errors: -EINVAL if it is no copy. */
+ * Threads: any, while the owner keeps the future.  Owner: nothing passes.  Errors: -EINVAL if it is no copy. */
 NORIA_API int32_t noria_copy_progress(const noria_future *copy, noria_copy_result *out);
 
 #ifdef __cplusplus

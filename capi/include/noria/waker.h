@@ -72,7 +72,7 @@ NORIA_API int32_t noria_yield(const noria_cx *cx);
 
 /* Takes one unit of the running poll's budget of 128. NORIA_READY: go on. NORIA_PENDING: it is spent; a
  * wake is arranged and the caller returns PENDING. Poll forms of Noria do this by themselves.
- * Outside a task it is always READY.
+ * What noria_runtime_block_on polls on a thread has that budget too; outside of both it is always READY.
  * Threads: the polling thread.  Owner: nothing passes.  Errors: -EINVAL. */
 NORIA_API int32_t noria_budget_poll(const noria_cx *cx);
 
