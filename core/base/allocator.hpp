@@ -10,7 +10,8 @@
 namespace noria {
 
 // `alloc` answers null when there is no memory; `align` is a power of two. Both are called from any
-// thread, never under an engine lock, and must not call back into the engine.
+// thread, inside of any call, also while the engine holds a lock of its own (of a guest slab, of the reactor's table, of the pool);
+// so they must not call back into the engine, nor wait for a thread that may be in it.
 struct AllocatorHooks {
   void* (*alloc)(std::size_t size, std::size_t align, void* data);
   void (*free)(void* p, std::size_t size, std::size_t align, void* data);

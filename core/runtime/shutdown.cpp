@@ -6,7 +6,7 @@
 //   kEnding -> kEnded   the report is written; whoever waits is woken
 //
 // The order of taking down: workers leave (each drops its local tasks on its own thread), pool threads leave, queues are emptied, tasks
-// and futures that stand in no queue are found by a walk over the slabs, wheels are cleared. A poll or job that outlasts the
+// and futures that stand in no queue are found by a walk over the slabs, the reactor is closed, wheels are cleared. A poll or job that outlasts the
 // time-out keeps its thread, and the thread its hold on the core; the last worker to leave sweeps once more.
 // No lock is held while any of this runs foreign code.
 #include <pthread.h>

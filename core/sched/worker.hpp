@@ -1,5 +1,5 @@
 // worker.hpp: one worker: its ready tasks, the loop that polls them, and how it sleeps.
-// Threads:    everything is the owner's (the thread whose context names this worker), but for: steal_from, the counters, the inbox
+// Threads:    everything is the owner's (the thread whose context names this worker), but for: take_all, steal_for, the counters, the inbox
 //             of local tasks, and the park state.
 // Invariants: W1 at most kLifoInARow polls in a row come from the LIFO slot while the ring has tasks. W2 the inject queue is looked at
 //             every kInjectInterval polls at least, the driver every kDriverInterval or millisecond (the reactor later, behind a backlog). W3 a worker parks with empty ring, slot and list.

@@ -2,16 +2,17 @@
 //
 // An operation derives from Future (no virtual functions: the life word must come first, see slab.hpp), brings
 // FutureOps, and is made by Core::make_future. It starts with two references: the owner's (the handle) and the
-// operation's (given back by finish()).
+// operation's (given back by finish() or release()).
 //
 // Life word: flags below, references above kRefShift.
 //   CLAIMED    somebody (the completer or a canceller) decided how it ends; exactly one wins
 //   CANCEL     ops->cancel was called
 //   CONSUMED   the result was taken                                        (owner only)
 // Threads:    poll, on_ready, result, drop: the owner, serialised. cancel: anyone who keeps it. claim and finish: the
-//             operation. The status and typed result are written by the winner of claim() before finish().
-// Invariants: F1 finish() is called exactly once, by the winner of claim(). F2 ops->cancel is called at most once, maybe
-//             while the operation completes; it must lead to finish() soon, and never blocks. F3 destroy runs
+//             operation. The status and typed result are written by the winner of claim() before publish().
+// Invariants: F1 finish() is called exactly once, by the winner of claim(); or, where the operation keeps its reference for
+//             longer, publish() by him and release() by whoever is done with it last. F2 ops->cancel is called at most once,
+//             maybe while the operation completes; it must lead to publish() soon, and never blocks. F3 destroy runs
 //             when both references are gone and gives back an untaken result and the memory.
 #pragma once
 

@@ -1,49 +1,42 @@
-// word.hpp: the state word of a timer and its deadline: who wins, and who still points at the
-// timer. Threads:    arm by the timer's owner; cancel_remote and reset_remote from any thread; what
-// is named
-//             *_locked, expire, drain and close by the holder of the wheel's lock. arm and reset of
-//             one timer are serialised by the caller; cancel runs at any time.
+// word.hpp: the state word of a timer and its deadline: who wins, and who still points at the timer.
+// Threads:    arm by the timer's owner; cancel_remote and reset_remote from any thread; what is named *_locked, expire,
+//             drain and close by the holder of the wheel's lock. arm and reset of one timer are serialised by the caller;
+//             cancel runs at any time.
 //
 // Bits of the word:
-//   phase    IDLE      never armed
-//            ARMED     neither fired nor cancelled yet
-//            FIRED     fire won                        CANCELLED  cancel (or shutdown) won
+//   phase    IDLE       never armed
+//            ARMED      neither fired nor cancelled yet
+//            FIRED      fire won
+//            CANCELLED  cancel (or shutdown) won
 //   LINKED   in a slot of the wheel                    (changed under the lock only)
 //   QUEUED   in the inbox, or on its way into it       (set by anyone, cleared under the lock)
 //   HANDED   in an Expired list, its callback to come  (set under the lock, cleared by who runs it)
-//   resets   above the flags: grows with each arm and reset, so that an exchange prepared before a
-//            reset fails after it
+//   resets   above the flags: grows with each arm and reset, so that an exchange prepared before a reset fails after it
 //
-// | from                        | to                        | by whom        | call          |
-// order   |
-// |-----------------------------|---------------------------|----------------|---------------|---------|
-// | not ARMED, no flag          | ARMED LINKED              | lock holder    | arm           |
-// release | | ARMED *                     | CANCELLED * QUEUED        | anyone         |
-// cancel_remote | acq_rel | | ARMED LINKED? QUEUED?       | CANCELLED QUEUED?         | lock holder
-// | cancel_locked | acq_rel | | ARMED *                     | ARMED * (resets + 1)      | anyone |
-// reset, later  | acq_rel | | ARMED *                     | ARMED * QUEUED (resets+1) | anyone |
-// reset, sooner | acq_rel | | ARMED LINKED, due           | FIRED HANDED              | lock holder
-// | expire        | acq_rel | | ARMED LINKED QUEUED, due    | ARMED QUEUED              | lock
-// holder    | expire        | acq_rel | | CANCELLED LINKED QUEUED     | CANCELLED QUEUED          |
-// lock holder    | expire        | release | | ARMED LINKED? QUEUED        | ARMED LINKED | lock
-// holder    | drain         | acq_rel | | CANCELLED LINKED? QUEUED    | CANCELLED HANDED          |
-// lock holder    | drain         | release | | ARMED LINKED QUEUED?        | CANCELLED
-// (HANDED|QUEUED) | lock holder    | close         | acq_rel | | FIRED HANDED                |
-// FIRED                     | runs the list  | hand_back     | release | | CANCELLED HANDED |
-// CANCELLED                 | runs the list  | hand_back     | release |
+//   from                      to                          by              call           order
+//   not ARMED, no flag        ARMED LINKED                lock holder     arm            release
+//   ARMED *                   CANCELLED * QUEUED          anyone          cancel_remote  acq_rel
+//   ARMED LINKED? QUEUED?     CANCELLED QUEUED?           lock holder     cancel_locked  acq_rel
+//   ARMED *                   ARMED * (resets + 1)        anyone          reset, later   acq_rel
+//   ARMED *                   ARMED * QUEUED (resets + 1) anyone          reset, sooner  acq_rel
+//   ARMED LINKED, due         FIRED HANDED                lock holder     expire         acq_rel
+//   ARMED LINKED QUEUED, due  ARMED QUEUED                lock holder     expire         acq_rel
+//   CANCELLED LINKED QUEUED   CANCELLED QUEUED            lock holder     expire         release
+//   ARMED LINKED? QUEUED      ARMED LINKED                lock holder     drain          acq_rel
+//   CANCELLED LINKED? QUEUED  CANCELLED HANDED            lock holder     drain          release
+//   ARMED LINKED QUEUED?      CANCELLED (HANDED | QUEUED) lock holder     close          acq_rel
+//   FIRED HANDED              FIRED                       runs the list   hand_back      release
+//   CANCELLED HANDED          CANCELLED                   runs the list   hand_back      release
 //
 // Invariants: W1 one of fire and cancel wins an arming, decided by the exchange out of ARMED.
-//             W2 while a flag is set the wheel (or who runs its list) points at the timer; with
-//             none it
-//                points nowhere, and only then may the timer be armed again or go.
+//             W2 while a flag is set the wheel (or who runs its list) points at the timer; with none it points nowhere,
+//             and only then may the timer be armed again or go.
 //             W3 QUEUED goes from 0 to 1 once per stay in the inbox, and whoever sets it pushes.
 //             W4 a timer does not fire while QUEUED: the inbox's pointer would outlive the arming.
-//             W5 an ARMED timer is looked at by its deadline: it is in a slot that opens no later,
-//             or
-//                QUEUED, or a reset that has not returned is about to queue it.
-//             W6 a reset writes the deadline first and the word second; who decides by a deadline
-//             reads
-//                the word first. So a decision made on an older deadline fails its exchange.
+//             W5 an ARMED timer is looked at by its deadline: it is in a slot that opens no later, or QUEUED, or a reset
+//             that has not returned is about to queue it.
+//             W6 a reset writes the deadline first and the word second; who decides by a deadline reads the word first. So
+//             a decision made on an older deadline fails its exchange.
 #pragma once
 
 #include <cstdint>

@@ -114,7 +114,8 @@ typedef struct noria_allocator {
 
 /* Sets the process's allocator, before anything else of Noria is used.
  * Threads: any, before first use.  Owner: the functions and data must live as long as the process.
- * Callback: on any thread, must not call Noria and must not throw.
+ * Callback: on any thread, inside of any call, maybe under a lock of the engine: must not call Noria, wait for another
+ * thread that does, or throw.
  * Errors: -EBUSY once anything was allocated, -EINVAL, -E2BIG. */
 NORIA_API int32_t noria_set_allocator(const noria_allocator *allocator);
 
