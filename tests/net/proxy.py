@@ -2,6 +2,7 @@
 """noria-proxy against peers of this process: ends, resets, silence, limits, drain."""
 import contextlib
 import os
+import re
 import resource
 import signal
 import socket
@@ -89,6 +90,20 @@ def Proxy_allUpstreamsRefuse_costsTheConnectionOnly():
         report = proxy.stop()
     equal((report["connections"]["accepted"], report["connections"]["failed"]), (3, 3), "accepted and failed")
     equal(failures(report, "connect", "ECONNREFUSED"), 3, "refusals counted")
+
+
+def Proxy_stormOfFailures_theReasonOfEachIsLogged():
+    """More of them in a second than the log takes whole: what is left out is told by reason, the last second's too."""
+    nobody, storm = ("127.0.0.1", harness.free_port()), 200
+    with closing(Proxy(nobody)) as proxy:
+        for _ in range(storm):
+            with connect(proxy.address) as client:
+                equal(receive(client, 1), b"", "end of stream")
+        report = proxy.stop()
+    equal(failures(report, "connect", "ECONNREFUSED"), storm, "refusals counted")
+    whole = sum("-> " in line and "connect: ECONNREFUSED" in line for line in proxy.log)
+    found = [re.search(r"\((\d+) more: connect: ECONNREFUSED\)", line) for line in proxy.log]
+    equal(whole + sum(int(each.group(1)) for each in found if each), storm, "refusals in the log")
 
 
 def Proxy_upstreamDoesNotAnswerConnect_timesOut():

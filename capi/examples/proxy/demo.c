@@ -188,7 +188,7 @@ static void client_failed(Client *c, const char *doing, int32_t error) {
   counter_add(&c->demo->errors, 1);
   counter_add(&c->demo->lost_bytes, c->to_receive);
   c->to_receive = 0;
-  console_log("demo: %s: %s (%s)", doing, noria_error_name(error), noria_error_message(error));
+  console_log("demo", "demo: %s: %s (%s)", doing, noria_error_name(error), noria_error_message(error));
 }
 
 static int32_t client_poll(void *state, const noria_cx *cx) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <noria/async.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "console.h"
@@ -36,8 +37,10 @@ static void fail(Connection *c, Phase phase, int32_t error) {
   if (noria_tcp_peer_address(c->client, &address) == NORIA_OK) {
     noria_address_format(&address, peer, sizeof peer);
   }
-  console_log("#%llu %s -> %s: %s: %s (%s)", (unsigned long long)c->id, peer, c->proxy->options->upstreams[c->at],
-              phase_name(phase), noria_error_name(error), noria_error_message(error));
+  char reason[REASON_TEXT];
+  snprintf(reason, sizeof reason, "%s: %s", phase_name(phase), noria_error_name(error));
+  console_log(reason, "#%llu %s -> %s: %s (%s)", (unsigned long long)c->id, peer, c->proxy->options->upstreams[c->at],
+              reason, noria_error_message(error));
 }
 
 /* Adds to the stats what was moved since they were told last. */
@@ -203,7 +206,7 @@ static int32_t acceptor_poll(void *state, const noria_cx *cx) {
     }
     if (status != NORIA_OK) {
       stats_failed(&p->stats, PHASE_ACCEPT, status);
-      console_log("accept: %s (%s)", noria_error_name(status), noria_error_message(status));
+      console_log("accept", "accept: %s (%s)", noria_error_name(status), noria_error_message(status));
       if (a->permits > 0) noria_semaphore_release(p->permits, 1);
       a->permits = 0;
       NORIA_TRY_CALL(&a->frame, a->pause, noria_sleep(p->rt, 100000000, &a->pause), NULL, 0);
