@@ -1,5 +1,5 @@
 // The pool's sleep protocol under threads: no job is lost, none happens twice. A plain program, so that
-// it runs under every sanitizer. With NORIA_LONG=1 ten times as many rounds, and 100,000 of the first.
+// it runs under every sanitizer. With NORIA_LONG=1 thirty times as many rounds, and 100,000 of the first.
 // The seed is printed; NORIA_SEED repeats it.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,13 +16,14 @@
 #include "base/assert.hpp"
 #include "base/live.hpp"
 #include "blocking/pool.hpp"
+#include "support/check.hpp"
 
 using namespace noria;
 using namespace noria::blocking;
 
 namespace {
 
-int rounds(int few) { return std::getenv("NORIA_LONG") != nullptr ? few * 10 : few; }
+int rounds(int few) { return test::rounds(few, few * 30); }
 
 Pool* make(const PoolOptions& options) {
   Pool* pool = nullptr;
@@ -247,12 +248,12 @@ void dependent_jobs(int count) {
 }  // namespace
 
 int main() {
-  ::alarm(std::getenv("NORIA_LONG") != nullptr ? 1500 : 110);
+  ::alarm(test::long_form() ? 1500 : 110);
   const char* given = std::getenv("NORIA_SEED");
   unsigned seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device{}();
   std::printf("seed %u\n", seed);
   std::fflush(stdout);
-  lost_blocking(std::getenv("NORIA_LONG") != nullptr ? 100000 : 2000);
+  lost_blocking(test::rounds(2000, 100000));
   leaving_threads(rounds(1000), seed);
   parking(rounds(30000), seed);
   for (int i = 0; i < rounds(1000); ++i) close_against_submit(seed + static_cast<unsigned>(i));

@@ -9,12 +9,11 @@
 #include "base/assert.hpp"
 #include "base/live.hpp"
 #include "base/slab.hpp"
+#include "support/check.hpp"
 
 using namespace noria;
 
 namespace {
-
-int rounds(int few) { return std::getenv("NORIA_LONG") != nullptr ? few * 50 : few; }
 
 // An object as the engine has them: a life word that is a reference count, and something to guard.
 struct Object {
@@ -96,8 +95,8 @@ void one_round(std::size_t count) {
 
 int main() {
   int n = 0;
-  for (int i = 0; i < rounds(20); ++i, ++n) one_round(2000);
-  for (int i = 0; i < rounds(400); ++i, ++n) one_round(static_cast<std::size_t>(1 + i % 8));
+  for (int i = 0; i < test::rounds(20, 1000); ++i, ++n) one_round(2000);
+  for (int i = 0; i < test::rounds(400, 20000); ++i, ++n) one_round(static_cast<std::size_t>(1 + i % 8));
   NORIA_ASSERT(g_ends.load() == n, "test: every slab ends once");
   std::int64_t left = live_sum()[static_cast<std::size_t>(Live::kAllocations)];
   NORIA_ASSERT(left == 0, "test: all memory went back (P11)");

@@ -13,6 +13,7 @@
 
 #include "base/assert.hpp"
 #include "core/timer_probe.hpp"
+#include "support/check.hpp"
 
 using namespace noria;
 using namespace noria::timer;
@@ -153,7 +154,7 @@ void work(Round& round, unsigned self, std::uint64_t seed) {
 int main() {
   const char* given = std::getenv("NORIA_SEED");
   std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-  const int rounds = std::getenv("NORIA_LONG") != nullptr ? 15000 : 250;
+  const int rounds = test::rounds(250, 15000);
   std::printf("NORIA_SEED=%" PRIu64 "\n", seed);
   std::fflush(stdout);
   for (int i = 0; i < rounds; ++i) {

@@ -65,11 +65,29 @@ inline constexpr int kWatchdogSeconds = 40;
 inline constexpr int kWatchdogSeconds = 10;
 #endif
 
-// Whatever happens until the end of the scope must happen within kWatchdogSeconds. Any number of them, on any threads: the
-// timer is set for the one that is due first, and that one is named.
+// Under a sanitizer a round takes many times as long: a long form has a fifth of the rounds.
+#ifdef NORIA_SANITIZED
+inline constexpr int kLongFormShare = 5;
+#else
+inline constexpr int kLongFormShare = 1;
+#endif
+
+// NORIA_LONG=1 asks for the long form of a test: ctest sets it where the build has NORIA_TEST_LONG.
+inline bool long_form() { return std::getenv("NORIA_LONG") != nullptr; }
+inline int rounds(int few, int many) {
+  int share = many / kLongFormShare;
+  return long_form() && share > few ? share : few;
+}
+
+// A long form has one watchdog for a hundred times as much.
+inline constexpr int kLongFormPatience = 100;
+
+// Whatever happens until the end of the scope must happen within kWatchdogSeconds (in the long form kLongFormPatience times
+// that). Any number of them, on any threads: the timer is set for the one that is due first, and that one is named.
 class Watchdog {
  public:
-  explicit Watchdog(const char* what, int seconds = kWatchdogSeconds) : what_(what), due_(now() + seconds) {
+  explicit Watchdog(const char* what, int seconds = kWatchdogSeconds)
+      : what_(what), due_(now() + seconds * (long_form() ? kLongFormPatience : 1)) {
     std::lock_guard guard(all().lock);
     struct sigaction action {};
     action.sa_handler = bark;
@@ -128,10 +146,6 @@ class Watchdog {
   Watchdog* next_ = nullptr;   // guarded by the lock
   Watchdog** link_ = nullptr;  // guarded by the lock
 };
-
-// NORIA_LONG=1 asks for the long form of a test.
-inline bool long_form() { return std::getenv("NORIA_LONG") != nullptr; }
-inline int rounds(int few, int many) { return long_form() ? many : few; }
 
 // NORIA_SEED repeats what a run that failed has printed.
 inline std::uint64_t test_seed() {
