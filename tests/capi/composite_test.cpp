@@ -345,7 +345,9 @@ Test(Composite, Child_that_completes_while_the_composite_is_dropped_is_safe) {
           future = timeout(lane.rt, timeout(lane.rt, a.future, kMilli), kSecond);
       }
       ForeignWaker waker;
-      NORIA_STATUS(noria_future_on_ready(future, waker.waker()), NORIA_PENDING);
+      std::int32_t status = noria_future_on_ready(future, waker.waker());
+      bool late = round % 3 == 2 && status == NORIA_READY;  // the millisecond was over before
+      NORIA_CHECK(status == NORIA_PENDING || late, "told %s", noria_error_name(status));
       std::thread other([&] {
         a.complete();
         b.complete();
