@@ -1,6 +1,8 @@
 // A runtime that ends while something of it is being made, sent or started (P7): the test holds that thread at the place in question,
 // ends the runtime on another, and lets it go. Places are the allocator, where the engine makes a thread (--wrap), and where a wake
 // rings its worker (--wrap). Memory that is given back is poisoned and not used again, so that whoever still uses it fails.
+// (An allocator may not wait for a thread that calls Noria, as these do: the lock that may be held there is one of several, and the
+// thread that is waited for has another.)
 #include <criterion/criterion.h>
 #include <pthread.h>
 
