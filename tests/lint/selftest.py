@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Each lint passes a tree that is in order and finds every fault that is planted in it."""
+import json
 import os
 import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
+import report  # noqa: E402  the figures of the clean tree are made by what makes the real ones
 
 HEADER = """\
 #ifndef NORIA_X_H
@@ -73,6 +76,17 @@ CLEAN = {
     "tests/mutants/all.patch": " ".join(f"P{n}" for n in range(1, 12)) + "\n",
     "README.md": "# The title\n\nSee [x](core/sync/ring.hpp), [here](#the-title) and [web](https://example.org).\n",
 }
+SPREAD = {"median": 4.5, "min": 4.0, "max": 5.0, "n": 3}
+ROWS = [{"workload": "spawn_many", "contender": "noria", "workers": 1, "params": {"ops": 1}, "unit": "ns", "better": "lower", **SPREAD,
+         "disturbed": 0, "ratio": {"tokio": SPREAD}}]
+RUN = {"machine": "one", "date": "today", "minutes": 1, "contenders": {}, "missing": {}, "failures": []}
+CLEAN.update({
+    "bench/results/latest.json": json.dumps(ROWS),
+    "bench/results/run.json": json.dumps(RUN),
+    "bench/results/latest.md": report.page(ROWS, RUN),
+    "bench/results/ratios.svg": "",
+    "README.md": report.readme_with(f"{CLEAN['README.md']}\n{report.BEGIN}\n{report.END}\n", ROWS, RUN),
+})
 LONG_BODY = "".join("  f();\n" for _ in range(69))
 
 # lint, file, text to replace (or None: append), replacement, what must be reported
@@ -131,6 +145,9 @@ FAULTS = [
     ("forked", "tests/capi/fork_test.cpp", "noria_end(&waker)", "noria_call(0, 0)", "no test calls noria_end"),
     ("forked", "capi/include/noria/x.h", "noria_done_fn done, const", "noria_waker *waker, noria_done_fn done, const",
      "no test calls noria_call"),
+    ("figures", "README.md", "4.50", "9.50", "does not show the figures"),
+    ("figures", "README.md", report.END, "", "does not show the figures"),
+    ("figures", "bench/results/latest.md", "**missed**", "reached", "is not made of"),
     ("format", "capi/examples/echo.c", None, "int   x ;\n", "clang-format"),
 ]
 
