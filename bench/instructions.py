@@ -15,7 +15,7 @@ import tempfile
 
 from contender import PROGRAMS, Failed, finish, start
 from contenders import contenders
-from run import RESULTS
+from report import RESULTS
 
 # workload: the parameters of two sizes; how many operations that were, the program tells
 MICRO = {
@@ -88,6 +88,19 @@ def measure(contender, workload, wanted):
     return (large - small) / (many - few)
 
 
+def save(rows):
+    """Puts the rows in the place of those that were counted before, and leaves the others."""
+    path = os.path.join(RESULTS, "instructions.json")
+    every = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            every = {(row["contender"], row["workload"]): row for row in json.load(file)}
+    every.update({(row["contender"], row["workload"]): row for row in rows})
+    with open(path, "w") as file:
+        json.dump(list(every.values()), file, indent=1)
+        file.write("\n")
+
+
 def main():
     wanted = options()
     if not shutil.which("valgrind"):
@@ -112,10 +125,7 @@ def main():
                 continue
             print(f"{workload:<14} {name:<8} {count:10.1f} instructions an operation", flush=True)
             rows.append({"workload": workload, "contender": name, "workers": 1, "unit": "instructions", "better": "lower", "count": count})
-    os.makedirs(RESULTS, exist_ok=True)
-    with open(os.path.join(RESULTS, "instructions.json"), "w") as file:
-        json.dump(rows, file, indent=1)
-        file.write("\n")
+    save(rows)
     return status
 
 
