@@ -1,13 +1,9 @@
 // inbox.hpp: what other threads tell a wheel: timers to look at, and the earliest deadline.
-// Threads:    push, lower, earliest_ns, empty from any thread; take, publish, lower_locked under
-// the
-//             wheel's lock.
+// Threads:    push, lower, earliest_ns, empty from any thread; take, publish, lower_locked under the wheel's lock.
 // Invariants: B1 a timer is in the inbox once (W3 of word.hpp).
-//             B2 earliest_ns() is never later than the deadline, rounded up, of any timer that is
-//             linked
-//                or whose push has come with lower(): push comes before lower, and publish looks at
-//                the inbox after it has written; so it keeps a lower deadline whose timer it has
-//                not linked.
+//             B2 earliest_ns() is never later than the deadline, rounded up, of any timer that is linked or whose push has
+//                come with lower(): push comes before lower, and publish looks at the inbox after it has written; so it
+//                keeps a lower deadline whose timer it has not linked.
 #pragma once
 
 #include <cstdint>

@@ -5,11 +5,9 @@
 //             everyone else goes through the timer's word and the inbox. advance by the owner,
 //             try_advance by who acts for it (poller, sentry). next_deadline_ns, due, size from any
 //             thread.
-// Invariants: never early, late by at most a tick (P6); never allocates; nothing is called under
-// lock_.
-//             E1 next_deadline_ns() is never later than the earliest deadline, rounded up to the
-//             tick.
-//                It may be early, once for each timer that was cancelled or reset to later.
+// Invariants: never early, late by at most a tick (P6); never allocates; nothing is called under lock_.
+//             E1 next_deadline_ns() is never later than the earliest deadline, rounded up to the tick. It may be early, once
+//                for each timer that was cancelled or reset to later.
 //             E2 one call moves at most kBatch timers.
 // Lifetime:   outlives its timers' armings: clear() until it is empty, then it may go.
 // Source:     G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels", scheme 7.
