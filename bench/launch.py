@@ -2,6 +2,7 @@
 ids in the words that the runner reads (net_servers.py), and end it on SIGTERM."""
 import argparse
 import json
+import os
 import resource
 import signal
 import socket
@@ -17,6 +18,12 @@ def options(what):
     parser.add_argument("--upstream", required=True, metavar="HOST:PORT")
     parser.add_argument("--workers", type=int, default=1)
     return parser.parse_args()
+
+
+def program(name):
+    """The path that is the first argument, taken off, if there is such a file; else that of the system."""
+    path = sys.argv.pop(1)
+    return path if os.path.exists(path) else name
 
 
 def free_port():

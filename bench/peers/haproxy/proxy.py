@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""proxy.py --upstream HOST:PORT [--workers N]: HAProxy in TCP mode, one process with N threads, its configuration in a folder
+"""proxy.py PROGRAM --upstream HOST:PORT [--workers N]: HAProxy in TCP mode, one process with N threads, its configuration in a folder
 that goes away with it.
 
 splice-auto lets it choose, as it should for bulk data; buffers of 32 KiB, as the others have."""
@@ -28,13 +28,14 @@ listen bench
 
 
 def main():
+    program = launch.program("haproxy")
     wanted = launch.begin(__doc__)
     port = launch.free_port()
     with tempfile.TemporaryDirectory(prefix="bench-haproxy-") as folder:
         path = os.path.join(folder, "haproxy.cfg")
         with open(path, "w") as file:
             file.write(CONFIGURATION.format(workers=wanted.workers, port=port, upstream=wanted.upstream))
-        process = launch.start(["haproxy", "-db", "-f", path])
+        process = launch.start([program, "-db", "-f", path])
         launch.until(lambda: launch.listens(port), process, "haproxy")
         launch.serve(process, port, [process.pid])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""proxy.py --upstream HOST:PORT [--workers N]: nginx's stream module, a master and N workers, configuration and data in a folder
+"""proxy.py PROGRAM --upstream HOST:PORT [--workers N]: nginx's stream module, a master and N workers, configuration and data in a folder
 that goes away with them. Buffers of 32 KiB, as the others have; a listener a worker, where there are several."""
 import os
 import re
@@ -32,23 +32,24 @@ stream {{
 """
 
 
-def load_module():
+def load_module(program):
     """The stream module, where the distribution builds it as a file of its own."""
-    told = subprocess.run(["nginx", "-V"], stderr=subprocess.PIPE, text=True).stderr
+    told = subprocess.run([program, "-V"], stderr=subprocess.PIPE, text=True).stderr
     folder = re.search(r"--modules-path=(\S+)", told)
     path = os.path.join(folder[1], "ngx_stream_module.so") if folder else ""
     return f"load_module {path};" if os.path.exists(path) else ""
 
 
 def main():
+    program = launch.program("nginx")
     wanted = launch.begin(__doc__)
     port = launch.free_port()
     with tempfile.TemporaryDirectory(prefix="bench-nginx-") as folder:
         path = os.path.join(folder, "nginx.conf")
         with open(path, "w") as file:
-            file.write(CONFIGURATION.format(load_module=load_module(), workers=wanted.workers, folder=folder, port=port,
+            file.write(CONFIGURATION.format(load_module=load_module(program), workers=wanted.workers, folder=folder, port=port,
                                             reuseport=" reuseport" if wanted.workers > 1 else "", upstream=wanted.upstream))
-        process = launch.start(["nginx", "-p", folder, "-c", path, "-e", "stderr"])
+        process = launch.start([program, "-p", folder, "-c", path, "-e", "stderr"])
         launch.until(lambda: launch.listens(port) and len(launch.children_of(process.pid)) == wanted.workers, process, "nginx")
         launch.serve(process, port, launch.children_of(process.pid))
 

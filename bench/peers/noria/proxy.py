@@ -18,7 +18,7 @@ def report(out):
 
 
 def main():
-    program = sys.argv.pop(1)
+    program = launch.program("noria-proxy")
     wanted = launch.begin(__doc__)
     process = launch.start([program, "--listen", "127.0.0.1:0", "--upstream", wanted.upstream, "--workers", str(wanted.workers),
                             "--quiet", "--json"])
