@@ -35,13 +35,14 @@ def library_bytes():
         return None if run_quietly(["strip", "-o", stripped, library]) else os.path.getsize(stripped)
 
 
-def describe(runners, missing, failures, skipped, took_s, quick):
+def describe(runners, missing, failures, skipped, took_s, quick, whole):
     """What goes into run.json beside the rows."""
     return {
         "machine": machine(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "minutes": round(took_s / 60),
         "quick": quick,
+        "whole": whole,
         "library_bytes": library_bytes(),
         "contenders": {name: {"version": c.version(), "note": c.note} for name, c in runners.items()},
         "missing": missing,

@@ -90,6 +90,8 @@ def main():
         return 1
     rounds_wanted = max(1, wanted.rounds or (QUICK_ROUNDS if wanted.quick else ROUNDS))
     budget = Budget(QUICK_S if wanted.quick else float("inf") if wanted.growth else FULL_S, len(cases))
+    # A part of the workloads, or of the peers, is not what the front page shows.
+    whole = not (wanted.only or wanted.peers or wanted.quick)
     rows, failures, skipped, began = [], [], [], time.monotonic()
     os.makedirs(wanted.results, exist_ok=True)
     for case in cases:
@@ -104,9 +106,7 @@ def main():
         for path in [os.path.join(wanted.results, "latest.json")] + ([wanted.json] if wanted.json else []):
             save(path, rows)
         save(os.path.join(wanted.results, "run.json"), describe(runners, missing, failures, skipped, time.monotonic() - began,
-                                                                     wanted.quick))
-    # A part of the workloads, or of the peers, is not what the front page shows.
-    whole = not (wanted.only or wanted.peers or wanted.quick)
+                                                                     wanted.quick, whole))
     render(wanted.results, whole and os.path.realpath(wanted.results) == os.path.realpath(RESULTS))
     print(f"{os.path.relpath(wanted.results)}/latest.md ({len(cases)} cases, {len(failures)} failures, {len(skipped)} not reached)")
     return 1 if failures else 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures in README.md are those of bench/results, and its table and plots are made of them."""
+"""The figures in README.md are those of the newest whole run in bench/results, whose table is made of its rows."""
 import os
 import sys
 
@@ -16,7 +16,7 @@ def main():
     import report
     rows, run = report.load(os.path.join(lint.root, RESULTS))
     text = lint.read("README.md")
-    if report.readme_with(text, rows, run) != text:
+    if not report.shows(text, rows, run):
         lint.fault("README.md", text.count("\n", 0, max(text.find(report.BEGIN), 0)) + 1,
                    f"does not show the figures of {RESULTS}; python3 bench/report.py brings them there")
     if report.page(rows, run) != lint.read(f"{RESULTS}/latest.md"):

@@ -79,7 +79,7 @@ CLEAN = {
 SPREAD = {"median": 4.5, "min": 4.0, "max": 5.0, "n": 3}
 ROWS = [{"workload": "spawn_many", "contender": "noria", "workers": 1, "params": {"ops": 1}, "unit": "ns", "better": "lower", **SPREAD,
          "disturbed": 0, "ratio": {"tokio": SPREAD}}]
-RUN = {"machine": "one", "date": "today", "minutes": 1, "contenders": {}, "missing": {}, "failures": []}
+RUN = {"whole": True, "machine": "one", "date": "today", "minutes": 1, "contenders": {}, "missing": {}, "failures": []}
 CLEAN.update({
     "bench/results/latest.json": json.dumps(ROWS),
     "bench/results/run.json": json.dumps(RUN),
