@@ -43,7 +43,7 @@ int32_t check_strand(noria_strand* strand) {
 
 int32_t noria_spawn(noria_runtime* rt, const noria_task_vtable* vtable, void* state, noria_task** out) {
   runtime::Core* core;
-  if (int32_t error = capi::resolve_open(rt, core); error != NORIA_OK) return error;
+  if (int32_t error = capi::resolve(rt, core); error != NORIA_OK) return error;
   if (int32_t error = capi::check_vtable(vtable); error != NORIA_OK) return error;
   return core->spawn(vtable, state, from_c(out));
 }

@@ -108,15 +108,9 @@ void* Core::alloc_guest(SlotKind kind, std::size_t size, std::size_t align) noex
   return guest.slab == nullptr ? nullptr : guest.slab->alloc(kind, size, align);
 }
 
-std::int32_t Core::spawn(const noria_task_vtable* vtable, void* state, task::Task** out) {
-  return spawn_at(scheduler_.get(), false, vtable, state, out);
-}
-
-std::int32_t Core::spawn_at(task::Home* home, bool counted, const noria_task_vtable* vtable, void* state,
-                            task::Task** out) {
-  if (NORIA_UNLIKELY(closed())) return -NORIA_ESHUTDOWN;
-  void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
-  if (NORIA_UNLIKELY(slot == nullptr)) return -ENOMEM;
+// A task that is ready to be queued, in a fresh slot.
+static inline task::Task* make_ready(void* slot, task::Home* home, bool counted, const noria_task_vtable* vtable,
+                                     void* state, task::Task** out) {
   task::Task* task = task::construct(slot, vtable, state, home, sched::next_task_id());
   task->counted = counted;
   using Word = task::StateWord;
@@ -127,7 +121,26 @@ std::int32_t Core::spawn_at(task::Home* home, bool counted, const noria_task_vta
     task->word.init(Word::kNotified | Word::kJoinInterest, 2);
     *out = task;
   }
-  home->schedule(task, task::Hint::kSpawn);
+  return task;
+}
+
+// As spawn_at the scheduler, without the detours: to whose worker the calling thread is, is asked once.
+std::int32_t Core::spawn(const noria_task_vtable* vtable, void* state, task::Task** out) {
+  sched::Worker* worker = worker_here();
+  if (NORIA_UNLIKELY(worker == nullptr)) return spawn_at(scheduler_.get(), false, vtable, state, out);
+  if (NORIA_UNLIKELY(closed())) return -NORIA_ESHUTDOWN;
+  void* slot = t_context.slab->alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
+  if (NORIA_UNLIKELY(slot == nullptr)) return -ENOMEM;
+  worker->push(make_ready(slot, scheduler_.get(), false, vtable, state, out), task::Hint::kSpawn);
+  return NORIA_OK;
+}
+
+std::int32_t Core::spawn_at(task::Home* home, bool counted, const noria_task_vtable* vtable, void* state,
+                            task::Task** out) {
+  if (NORIA_UNLIKELY(closed())) return -NORIA_ESHUTDOWN;
+  void* slot = alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
+  if (NORIA_UNLIKELY(slot == nullptr)) return -ENOMEM;
+  home->schedule(make_ready(slot, home, counted, vtable, state, out), task::Hint::kSpawn);
   return NORIA_OK;
 }
 
@@ -197,8 +210,6 @@ std::int32_t Core::start(task::Task* task) {
 }
 
 task::Home* Core::home() { return scheduler_.get(); }
-
-sched::Worker* Core::worker_here() const { return t_context.worker_core == this ? t_context.worker : nullptr; }
 
 bool Core::timer_arm(timer::Timer& timer, std::uint64_t deadline_ns) {
   sched::Worker* worker = worker_here();

@@ -118,7 +118,7 @@ class Core {
   // Whether this thread owns this current-thread runtime, between two turns too.
   bool owned_here() const;
   // This thread's worker if it is one of this runtime's.
-  sched::Worker* worker_here() const;
+  sched::Worker* worker_here() const { return task::t_context.worker_core == this ? task::t_context.worker : nullptr; }
   // Whether this thread is a worker or pool thread of this runtime, or drives it.
   bool inside() const {
     const task::Context& context = task::t_context;

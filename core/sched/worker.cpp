@@ -205,11 +205,12 @@ void Worker::overflow(Task* task) {
 }
 
 void Worker::overflow_to_shard() {
-  sync::Ring<Task, sync::Ring<Task>::kHalf> half;
-  counters_.overflow.add(ring_.move_half(half));
+  Task* half[sync::Ring<Task>::kHalf];
+  std::uint32_t count = ring_.take_half(half);
+  if (count == 0) return;
+  counters_.overflow.add(count);
   task::Queue batch;
-  while (Task* task = half.pop()) batch.push(task);
-  if (batch.empty()) return;
+  for (Task* task : half) batch.push(task);
   spilled_ = true;
   scheduler_.inject().push(index_, batch);
 }

@@ -1,5 +1,5 @@
 // ring.hpp: the ready ring of one worker: one owner pushes and pops, many thieves take half.
-// Threads:    push, pop, move_half: the owner. steal_into: anyone, into a ring that he owns. size: anyone.
+// Threads:    push, pop, move_half, take_half: the owner. steal_into: anyone, into a ring that he owns. size: anyone.
 // Invariants: R1 head <= tail, tail - head <= kCapacity. R2 an item belongs to whoever moves head past it; head moves
 //             by compare-and-swap only. R3 the owner writes slot i again only once it has seen head beyond i; so a
 //             thief whose swap succeeds has read what was pushed, however old its reads were.
@@ -76,6 +76,20 @@ class Ring {
     if (!head_.compare_exchange_strong(head, head + kHalf, NORIA_ACQ_REL)) return 0;
     to.publish(kHalf);
     return kHalf;
+  }
+
+  // Takes the older half of a full ring out; as move_half otherwise.
+  std::uint32_t take_half(T* (&out)[kHalf]) {
+    // ORDER: acquire, as in pop.
+    std::uint64_t head = head_.load(NORIA_ACQUIRE);
+    // ORDER: relaxed, only the owner writes tail.
+    if (tail_.load(NORIA_RELAXED) - head < kCapacity) return 0;
+    for (std::uint32_t i = 0; i < kHalf; ++i) {
+      // ORDER: relaxed, the owner wrote them.
+      out[i] = slot(head + i).load(NORIA_RELAXED);
+    }
+    // ORDER: acq_rel, as in pop.
+    return head_.compare_exchange_strong(head, head + kHalf, NORIA_ACQ_REL) ? kHalf : 0;
   }
 
   // Moves the older half (rounded up; no more than fit) into `to`, which the caller owns and which is empty, and answers one of them besides;

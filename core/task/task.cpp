@@ -45,14 +45,26 @@ void waker_drop(noria_waker* waker) {
   unref(static_cast<Task*>(waker->data));
 }
 
-// The state's destructor; what it throws ends here.
-void drop_state(Task* task) noexcept {
-  if (task->vtable->drop == nullptr) return;
+void call_drop(Task* task) noexcept {
   try {
     task->vtable->drop(task->state);
   } catch (...) {
     // A destructor has nobody to tell; the task has ended in any case.
   }
+}
+
+// The state's destructor; what it throws ends here.
+inline void drop_state(Task* task) {
+  if (task->vtable->drop != nullptr) call_drop(task);
+}
+
+inline void free_here(Task* task) {
+  live_add(Live::kTasks, -1);
+  Home* counter = NORIA_UNLIKELY(task->counted) ? task->home : nullptr;
+  if (task->joinable) task->joining().~Joining();
+  task->~Task();
+  if (counter != nullptr) counter->forget();  // first: with the slot may go the core, and the home with it
+  Slab::free(task);
 }
 
 // Completion: outcome and error are set, the caller is the running thread. `state_lives` says whether drop is due.
@@ -69,7 +81,7 @@ void complete(Task* task, bool state_lives) {
     }
     unref(task);
   } else if (done.free) {
-    free_task(task);
+    free_here(task);
   }
 }
 
@@ -99,14 +111,7 @@ class PollScope {
 
 const noria_waker_vtable kTaskWaker = {waker_clone, waker_wake, waker_wake_by_ref, waker_drop};
 
-void free_task(Task* task) {
-  live_add(Live::kTasks, -1);
-  Home* counter = NORIA_UNLIKELY(task->counted) ? task->home : nullptr;
-  if (task->joinable) task->joining().~Joining();
-  task->~Task();
-  if (counter != nullptr) counter->forget();  // first: with the slot may go the core, and the home with it
-  Slab::free(task);
-}
+void free_task(Task* task) { free_here(task); }
 
 bool run(Task* task) {
   if (NORIA_UNLIKELY(task->word.to_running() == ToRunning::kDrop)) {
