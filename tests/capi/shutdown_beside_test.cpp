@@ -32,7 +32,12 @@ void* give(std::size_t size, std::size_t align, void*) {
   return std::aligned_alloc(align, (size + align - 1) / align * align);
 }
 
-void poison(void* block, std::size_t size, std::size_t, void*) { std::memset(block, 0xDD, size); }
+void poison(void* block, std::size_t size, std::size_t, void*) {
+  std::memset(block, 0xDD, size);
+#ifdef NORIA_SANITIZED
+  std::free(block);  // a sanitizer tells of its use
+#endif
+}
 
 const noria_allocator kPoison = {sizeof(noria_allocator), 0, give, poison, nullptr};
 
