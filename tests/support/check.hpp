@@ -65,9 +65,9 @@ inline constexpr int kWatchdogSeconds = 40;
 inline constexpr int kWatchdogSeconds = 10;
 #endif
 
-// Under a sanitizer a round takes many times as long: a long form has a fifth of the rounds.
+// Under a sanitizer a round takes several times as long: a long form has half of the rounds.
 #ifdef NORIA_SANITIZED
-inline constexpr int kLongFormShare = 5;
+inline constexpr int kLongFormShare = 2;
 #else
 inline constexpr int kLongFormShare = 1;
 #endif
