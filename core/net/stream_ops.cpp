@@ -146,6 +146,7 @@ std::int32_t Stream::read(noria_buf* buf, noria_future** out) {
   std::size_t size = 0;
   if (std::int32_t error = noria_buf_data(buf, &data); error != 0) return error;
   if (std::int32_t error = noria_buf_capacity(buf, &size); error != 0) return error;
+  if (size == 0) return -EINVAL;  // as above
   Kept* kept = make_kept();
   if (kept == nullptr) return -ENOMEM;
   auto* op = core()->make_future<IoOp>(&kReadOps, this, &reads_, attempt_read);

@@ -105,6 +105,8 @@ Test(TcpForms, Buffers_that_cannot_be_used_are_told) {
     noria_buf *empty = buffer(lane, 0), *text = buffer(lane, "text");
     size_t count = 5;
     cr_assert_eq(noria_tcp_poll_read_buf(link.a, waker.cx(), empty), -EINVAL, "no room");
+    noria_future* read = nullptr;
+    cr_assert_eq(noria_tcp_read(link.a, empty, &read), -EINVAL, "no room: it would look like the end of stream");
     cr_assert_eq(noria_tcp_poll_read_buf(link.a, waker.cx(), nullptr), -EINVAL);
     cr_assert_eq(noria_tcp_poll_read_buf(link.a, nullptr, text), -EINVAL);
     cr_assert_eq(noria_tcp_poll_write_buf(link.a, waker.cx(), text, &count), -EINVAL, "beyond the length");

@@ -161,7 +161,7 @@ typedef struct noria_io_result {
 /* Reads once into the capacity of `buf` and sets its length. The result is a noria_io_result. Bytes that came for a read that was
  * dropped are kept for the next read of the stream, which waits for them where they are still on their way.
  * Threads: any; several queue up.  Owner: takes a reference of `buf` (on an error not), the result gives it back.
- * Errors: -EBADF after close; in the result, as noria_tcp_poll_read. */
+ * Errors: -EINVAL for a buffer without room, -EBADF after close; in the result, as noria_tcp_poll_read. */
 NORIA_API int32_t noria_tcp_read(noria_tcp *tcp, noria_buf *buf, noria_future **out);
 
 /* Writes all of the length of `buf`. The result is a noria_io_result, its count true on failure and cancel too.
