@@ -4,6 +4,7 @@
 
 #include "base/slab.hpp"
 #include "task/context.hpp"
+#include "task/join.hpp"
 
 namespace noria::runtime {
 
@@ -17,6 +18,7 @@ void child_after_fork() {
   g_fork_generation.store(g_fork_generation.load(NORIA_RELAXED) + 1, NORIA_RELAXED);
   task::t_context = task::Context{};
   Slab::set_current(nullptr);
+  task::forget_join_locks();
 }
 
 const bool kRegistered = ::pthread_atfork(nullptr, nullptr, child_after_fork) == 0;

@@ -1,9 +1,9 @@
 #include "task/join.hpp"
 
 #include <cerrno>
+#include <new>
 
 #include "base/platform.hpp"
-#include "sync/mutex.hpp"
 
 namespace noria::task {
 namespace {
@@ -15,11 +15,15 @@ struct alignas(kCacheLine) Shard {
 };
 constinit Shard g_shards[kShards];
 
+}  // namespace
+
 sync::Mutex& join_lock(const Task* task) {
   return g_shards[(reinterpret_cast<std::uintptr_t>(task) / kCacheLine) % kShards].lock;
 }
 
-}  // namespace
+void forget_join_locks() {
+  for (Shard& shard : g_shards) new (&shard) Shard;
+}
 
 const FutureOps JoinFuture::kOps = {on_cancel, on_result, on_destroy, sizeof(noria_join_result), false, "join"};
 
@@ -69,8 +73,10 @@ void JoinFuture::on_cancel(Future* future) {
       self->listed_ = false;
     }
   }
-  // Not listed: completion took it out and will give the operation's reference back.
-  self->publish(-ECANCELED);
+  // Not listed: completion took it out and will give the operation's reference back, or it was made after the end of the runtime, and
+  // begin() will. What has ended is not cancelled any more.
+  bool complete = (self->task_->word.load() & StateWord::kComplete) != 0;
+  self->publish(complete ? NORIA_OK : -ECANCELED);
   if (listed) self->release();
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "sync/mutex.hpp"
 #include "task/future.hpp"
 #include "task/task.hpp"
 
@@ -32,6 +33,11 @@ class JoinFuture : public Future {
   JoinFuture* next_ = nullptr;  // guarded by the join lock
   bool listed_ = false;         // guarded by the join lock
 };
+
+// The join lock of a task.
+sync::Mutex& join_lock(const Task* task);
+// In the child of a fork: whoever held one of them is not there.
+void forget_join_locks();
 
 // Finishes every join future of a complete task.
 void complete_joiners(Task* task);

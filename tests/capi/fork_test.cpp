@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "support/runtime_fixture.hpp"
+#include "task/join.hpp"
 
 using namespace noria::test;
 
@@ -170,6 +171,31 @@ Test(Fork, A15_wake_in_the_child_does_not_ring_the_parent) {
     lane.join(task);
     kept.drop();
   });
+}
+
+// Locks that belong to no runtime may be held by another thread at that moment, which the child does not have.
+Test(Fork, A15_a_join_in_the_child_waits_for_no_thread_of_the_parent) {
+  auto lock_of = [](std::uintptr_t shard) -> noria::sync::Mutex& {
+    return noria::task::join_lock(reinterpret_cast<const noria::task::Task*>(shard * noria::kCacheLine));
+  };
+  constexpr std::uintptr_t kAll = 16;
+  for (std::uintptr_t shard = 0; shard < kAll; ++shard) cr_assert(lock_of(shard).try_lock(), "a lock for each");
+  pid_t child = ::fork();
+  if (child == 0) {
+    Watchdog watchdog("a join in the child");
+    on_runtimes(kCurrent, [](Lane& lane) {
+      noria_future* join = nullptr;
+      noria_task* task = spawn(lane.rt, [](const noria_cx*) -> int32_t { return NORIA_READY; });
+      NORIA_OK_CALL(noria_task_join(task, &join));
+      NORIA_OK_CALL(lane.await(join));
+      NORIA_OK_CALL(noria_task_detach(task));
+    });
+    ::_exit(0);
+  }
+  for (std::uintptr_t shard = 0; shard < kAll; ++shard) lock_of(shard).unlock();
+  int status = 0;
+  cr_assert(::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+            "the child ended with %d", status);
 }
 
 Test(Fork, Waker_of_block_on_is_refused_in_the_child) {

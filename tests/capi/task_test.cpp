@@ -440,3 +440,24 @@ Test(TaskAbi, Throwing_drop_and_take_end_inside) {
     lane.inside([] {});
   });
 }
+
+// It was done before; that the runtime has ended since is no reason to say that it was not.
+Test(Task, Join_after_the_end_tells_how_the_task_ended) {
+  on_each_runtime([](Lane& lane) {
+    noria_task* done = spawn(lane.rt, [](const noria_cx*) -> int32_t { return NORIA_READY; });
+    noria_task* dropped = spawn(lane.rt, [](const noria_cx*) -> int32_t { return NORIA_PENDING; });
+    lane.wait_for(done);
+    NORIA_OK_CALL(noria_runtime_shutdown(lane.rt, kSecond, nullptr));
+    const std::pair<noria_task*, std::uint32_t> ends[] = {{done, NORIA_JOIN_DONE}, {dropped, NORIA_JOIN_ABORTED}};
+    for (auto [task, kind] : ends) {
+      noria_future* join = nullptr;
+      noria_join_result how{9, 9};
+      NORIA_OK_CALL(noria_task_join(task, &join));
+      NORIA_OK_CALL(noria_future_wait(join, 0));
+      NORIA_OK_CALL(noria_future_result(join, &how, sizeof how));
+      cr_assert_eq(how.kind, kind);
+      NORIA_OK_CALL(noria_future_drop(join));
+      NORIA_OK_CALL(noria_task_detach(task));
+    }
+  });
+}
