@@ -111,6 +111,12 @@ class Core {
   void release_clock();
   bool clock_held();
 
+  // A job of the user's was discarded by the pool.
+  void count_dropped_job() {
+    // ORDER: relaxed, read for the report, when the pool is empty and its threads have left.
+    jobs_dropped_.fetch_add(1, NORIA_RELAXED);
+  }
+
   // --- the other engines
   reactor::Reactor* reactor() { return options_.io ? reactor_.get() : nullptr; }  // nullptr when I/O is off
   blocking::Pool& pool() { return *pool_; }

@@ -59,6 +59,7 @@ void JobFuture::on_run(blocking::Job* job) {
 
 void JobFuture::on_discard(blocking::Job* job) {
   auto* self = static_cast<JobFuture*>(job);
+  self->core()->count_dropped_job();
   call_foreign(self->discard_, self->arg_);
   if (self->claim()) self->publish(-ECANCELED);
   self->let_clock_go();

@@ -59,16 +59,11 @@ bool Core::close() {
 
 // The pool comes first: who sees that the runtime is closed may end a job, and no other job may begin after it.
 void Core::close_claimed() {
-  std::uint64_t queued = 0;
-  for (std::size_t i = 0; i < blocking::kPoolClasses; ++i)
-    queued += pool_->metrics(static_cast<blocking::PoolClass>(i)).queued;
   // What the jobs' discard functions call is a call from inside.
   Core* before = t_context.ending;
   t_context.ending = this;
   pool_->close();
   t_context.ending = before;
-  // ORDER: relaxed, published by the store of the phase.
-  jobs_dropped_.store(queued, NORIA_RELAXED);
   // ORDER: seq_cst, pairs with closed() and end_if_closing().
   phase_.store(kClosing, NORIA_SEQ_CST);
   scheduler_->stop();
@@ -127,7 +122,7 @@ void Core::take_down(std::uint64_t deadline_ns) {
   bool jobs_left = pool_->wait_idle(deadline_ns);
   if (!workers_left || !jobs_left) name_running();
   Swept swept = sweep(workers_left);
-  // ORDER: relaxed, as in close.
+  // ORDER: relaxed, as in count_dropped_job.
   report_.jobs_dropped = jobs_dropped_.load(NORIA_RELAXED);
   report_.tasks_dropped += swept.tasks;
   report_.futures_cancelled += swept.futures;
