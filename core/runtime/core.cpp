@@ -60,7 +60,7 @@ std::int32_t Core::build() {
     return -ENOMEM;
   }
   if (options_.current_thread()) {
-    scheduler_->worker(0).stand_by();  // until somebody turns it
+    scheduler_->worker(0).await_owner();
     return NORIA_OK;
   }
   return start_threads();

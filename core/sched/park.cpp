@@ -34,8 +34,12 @@ void Worker::begin_sleep(Sleep& sleep) {
   const Config& config = scheduler_.config();
   if (config.on_park != nullptr) config.on_park(config.hook_data);
   counters_.parks.add(1);
-  counters_.busy_ns.add(monotonic_ns() - awake_since_ns_);
+  count_busy();
   slab_->collect();
+  announce_sleep(sleep);
+}
+
+void Worker::announce_sleep(Sleep& sleep) {
   sleep.poller = scheduler_.take_poller(index_);
   // ORDER: release, before prepare(); pairs with in_reactor().
   in_reactor_.store(sleep.poller, NORIA_RELEASE);
@@ -172,7 +176,8 @@ void Worker::end_sleep(Sleep& sleep) {
   awake_since_ns_ = monotonic_ns();
   fresh_ = true;
   const Config& config = scheduler_.config();
-  if (config.on_unpark != nullptr) config.on_unpark(config.hook_data);
+  // The first owner finds it parked by nobody.
+  if (config.on_unpark != nullptr && counters_.parks.get() != 0) config.on_unpark(config.hook_data);
 }
 
 // Whoever is parked still takes the part over when it hears the bell.
@@ -219,10 +224,16 @@ void Worker::pace_driver(std::uint64_t now_ns) {
   until_driver_ = driver_interval_;
 }
 
+void Worker::await_owner() {
+  Sleep sleep;
+  announce_sleep(sleep);
+  (void)publish_deadline(kNever);  // the foreign loop sleeps for that; who arms an earlier one rings
+}
+
 void Worker::stand_by() {
   Sleep sleep;
   begin_sleep(sleep);
-  (void)publish_deadline(kNever);  // the foreign loop sleeps for that; who arms an earlier one rings
+  (void)publish_deadline(kNever);  // as await_owner
 }
 
 void Worker::take_up() {

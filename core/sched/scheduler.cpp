@@ -100,7 +100,12 @@ bool Scheduler::notify_one(bool poller_first) {
 void Scheduler::wake_worker(std::uint32_t index) {
   std::uint32_t bell;
   idle_.unpark(true, bell);
-  if (!notify(index)) undo_wake();
+  Worker* by = t_context.worker;
+  if (!notify(index)) {
+    undo_wake();
+  } else if (by != nullptr && &by->scheduler() == this) {
+    by->counters().wakes_sent.add(1);
+  }
   if (bell != IdleWord::kNobody && bell != index) ring(bell);
 }
 

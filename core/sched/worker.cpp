@@ -21,6 +21,7 @@ Worker::Worker(Scheduler& scheduler, std::uint32_t index, Slab* slab, std::uint6
       random_(seed * 0x9E3779B97F4A7C15u + 0x2545F4914F6CDD1Du),
       inject_interval_(scheduler.config().inject_interval != 0 ? scheduler.config().inject_interval : kInjectInterval),
       until_inject_(inject_interval_),
+      awake_since_ns_(monotonic_ns()),
       seen_polls_(scheduler.config().workers) {}
 
 void Worker::attach() {
@@ -33,7 +34,7 @@ void Worker::attach() {
 }
 
 void Worker::detach() {
-  counters_.busy_ns.add(monotonic_ns() - awake_since_ns_);
+  count_busy();
   // ORDER: relaxed, read for reports only; the poll that gives the worker away is counted as blocked in place.
   running_name_.store(nullptr, NORIA_RELAXED);
   t_context.core = nullptr;
@@ -43,13 +44,24 @@ void Worker::detach() {
   Slab::set_current(nullptr);
 }
 
+// What was awake is counted once, whoever ends it.
+void Worker::count_busy() {
+  std::uint64_t now_ns = monotonic_ns();
+  counters_.busy_ns.add(now_ns - awake_since_ns_);
+  awake_since_ns_ = now_ns;
+}
+
 // --- the path of every poll, in one piece
 
 inline Task* Worker::take_lifo() {
   // ORDER: relaxed, only the owner makes it non-null.
   if (lifo_.load(NORIA_RELAXED) == nullptr) return nullptr;
   // ORDER: acq_rel, takes it from thieves.
-  return lifo_.exchange(nullptr, NORIA_ACQ_REL);
+  Task* task = lifo_.exchange(nullptr, NORIA_ACQ_REL);
+  if (task == nullptr) return nullptr;
+  ++lifo_polls_;
+  counters_.lifo_polls.add(1);
+  return task;
 }
 
 inline Task* Worker::take_in_order() {
@@ -62,15 +74,10 @@ inline Task* Worker::take_in_order() {
 
 inline Task* Worker::take_queued() {
   if (lifo_polls_ < kLifoInARow) {
-    if (Task* task = take_lifo()) {
-      ++lifo_polls_;
-      counters_.lifo_polls.add(1);
-      return task;
-    }
+    if (Task* task = take_lifo()) return task;
   }
   lifo_polls_ = 0;
-  if (Task* task = take_in_order()) return task;
-  return take_lifo();
+  return take_in_order();
 }
 
 inline Task* Worker::next() {
@@ -257,13 +264,20 @@ Task* Worker::refill() {
 
 Task* Worker::next_from_afar() {
   if (Task* task = run_local(take_local())) return task;
-  return keep(scheduler_.inject().pop(index_, sync::Ring<Task>::kHalf));
+  if (Task* task = keep(scheduler_.inject().pop(index_, sync::Ring<Task>::kHalf))) return task;
+  return take_lifo();  // a fourth in a row: nobody else waits
 }
 
 // A local task that is complete was sent back for its output; everything else is polled.
 Task* Worker::run_local(Task* task) {
   while (task != nullptr && (task->word.load() & task::StateWord::kComplete) != 0) {
+    // ORDER: relaxed, for the report: what is dropped is named as what is polled (P7).
+    const char* before = running_name_.load(NORIA_RELAXED);
+    // ORDER: relaxed, as above.
+    running_name_.store(task->name, NORIA_RELAXED);
     task::finish_send_back(task);
+    // ORDER: relaxed, as above.
+    running_name_.store(before, NORIA_RELAXED);
     task = local_.pop();
   }
   return task;

@@ -1,7 +1,7 @@
 // worker.hpp: one worker: its ready tasks, the loop that polls them, and how it sleeps.
 // Threads:    everything is the owner's (the thread whose context names this worker), but for: take_all, steal_for, the counters, the inbox
 //             of local tasks, and the park state.
-// Invariants: W1 at most kLifoInARow polls in a row come from the LIFO slot while the ring has tasks. W2 the inject queue is looked at
+// Invariants: W1 at most kLifoInARow polls in a row come from the LIFO slot while anything else is queued. W2 the inject queue is looked at
 //             every kInjectInterval polls at least, the driver every kDriverInterval or millisecond (the reactor later, behind a backlog). W3 a worker parks with empty ring, slot and list.
 // Lifetime:   owned by the scheduler; outlives every thread that has been its owner.
 #pragma once
@@ -45,7 +45,8 @@ class Worker final : public task::Home, public Allocated {
   bool has_ready() const;
   // Looks at I/O and time without sleeping.
   void look_at_driver();
-  // Counts as parked in the reactor while a foreign loop sleeps for it, and no longer.
+  // Counts as parked in the reactor while a foreign loop sleeps for it, and no longer. await_owner: before anybody has been its owner.
+  void await_owner();
   void stand_by();
   void take_up();
   // The end of the owner: drops every local task of this worker, queued or not, on this thread. `slabs`: where they may lie.
@@ -118,11 +119,13 @@ class Worker final : public task::Home, public Allocated {
   void overflow(task::Task* task);
   void overflow_to_shard();
   std::size_t backlog() const;
+  void count_busy();
   void count_poll_time(std::uint64_t elapsed_ns);
 
   // park.cpp
   struct Sleep;
   void begin_sleep(Sleep& sleep);
+  void announce_sleep(Sleep& sleep);
   void sleep_in_reactor(Sleep& sleep);
   std::uint64_t publish_deadline(std::uint64_t limit_ns);
   void jump_or_wait(std::uint64_t deadline_ns, const Sleep& sleep);
@@ -157,12 +160,12 @@ class Worker final : public task::Home, public Allocated {
   std::uint32_t rotation_ = 0;
   std::uint32_t wake_length_ = 256;    // ring length whose work is worth another worker's wake
   std::uint64_t mean_poll_ns_ = 1000;  // of the sampled polls, weighted towards the last
-  std::uint64_t awake_since_ns_ = 0;
-  std::uint64_t looked_ns_ = 0;  // when it looked at the driver last
-  bool fresh_ = true;            // it has slept since, so the time between says nothing
-  bool searching_ = false;       // counted as searching in the idle word
-  bool acting_ = false;          // as the sentry, for a stuck worker: what is due first
-  bool helping_ = false;         // then what it has queued
+  std::uint64_t awake_since_ns_;       // or since busy_ns was counted last
+  std::uint64_t looked_ns_ = 0;        // when it looked at the driver last
+  bool fresh_ = true;                  // it has slept since, so the time between says nothing
+  bool searching_ = false;             // counted as searching in the idle word
+  bool acting_ = false;                // as the sentry, for a stuck worker: what is due first
+  bool helping_ = false;               // then what it has queued
   bool local_turn_ = false;
   bool spilled_ = false;  // the own shard of the inject queue may hold what is older than ring_
   task::Queue local_;

@@ -4,7 +4,7 @@
 //   RUNNING          PARKED    the worker  seq_cst  against wakers that look for somebody parked
 //   PARKED, BELL     NOTIFIED  a waker     seq_cst  who has counted the worker as awake and searching, in the idle word
 //   PARKED           BELL      anyone      seq_cst  "look again": it stays parked and counted so
-//   BELL             PARKED    the worker  acq_rel
+//   BELL             PARKED    the worker  seq_cst  before it looks again: who found BELL relies on that look
 //   any              RUNNING   the worker  acq_rel  the old state says whether a waker has counted it
 // Invariants: P1 a worker that leaves with NOTIFIED is counted already, with any other state it has counted itself before: the
 //             count of searchers cannot leak.
@@ -47,8 +47,9 @@ class ParkState {
   // The worker has heard the bell and goes on sleeping.
   void hush() {
     std::uint32_t expected = kBell;
-    // ORDER: acq_rel, acquires what was rung for; a notify that came meanwhile stays.
-    state_.compare_exchange_strong(expected, kParked, NORIA_ACQ_REL);
+    // ORDER: seq_cst, before the look that was rung for: a ring that found BELL, and so did nothing, comes before it with whatever it rang
+    // for. A notify that came meanwhile stays.
+    state_.compare_exchange_strong(expected, kParked, NORIA_SEQ_CST);
   }
 
   // Back to RUNNING; the answer is the state that was left.

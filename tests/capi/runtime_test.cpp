@@ -478,3 +478,47 @@ Test(RuntimeAbi, Metrics_add_up) {
     NORIA_STATUS(noria_runtime_worker_metrics(lane.rt, 0, &none), -EINVAL);
   });
 }
+
+// A current-thread runtime is busy while it is turned, and only once; what nobody has turned yet has not parked either.
+Test(RuntimeAbi, Busy_time_and_parks_of_a_current_thread_runtime_are_those_of_its_turns) {
+  struct Hooks {
+    std::uint64_t parks = 0, unparks = 0;
+  } hooks;
+  auto now_ns = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
+  };
+  noria_runtime_options options{};
+  options.hook_data = &hooks;
+  options.on_worker_park = [](void* data) { ++static_cast<Hooks*>(data)->parks; };
+  options.on_worker_unpark = [](void* data) { ++static_cast<Hooks*>(data)->unparks; };
+  std::uint64_t began_ns = now_ns();
+  on_runtimes(
+      kCurrent,
+      [&](Lane& lane) {
+        auto read = [&] {
+          noria_worker_metrics one{};
+          one.size = sizeof one;
+          NORIA_OK_CALL(noria_runtime_worker_metrics(lane.rt, 0, &one));
+          return one;
+        };
+        cr_assert_eq(read().busy_ns, 0);
+        cr_assert_eq(read().parks, 0);
+        cr_assert(hooks.parks == 0 && hooks.unparks == 0);
+        for (std::uint64_t turns = 1; turns <= 3; ++turns) {
+          spawn_detached(lane.rt, [&](const noria_cx*) -> int32_t {
+            for (std::uint64_t until_ns = now_ns() + 5 * kMilli; now_ns() < until_ns;) {
+            }
+            return NORIA_READY;
+          });
+          NORIA_OK_CALL(noria_runtime_turn(lane.rt, 0, nullptr));
+          std::uint64_t elapsed_ns = now_ns() - began_ns, busy_ns = read().busy_ns;
+          cr_assert(busy_ns >= turns * 5 * kMilli && busy_ns <= elapsed_ns, "%llu ns busy in %llu",
+                    static_cast<unsigned long long>(busy_ns), static_cast<unsigned long long>(elapsed_ns));
+          cr_assert_eq(read().parks, turns);
+          cr_assert(hooks.parks == turns && hooks.unparks + 1 == turns);
+        }
+      },
+      options);
+}

@@ -101,6 +101,45 @@ Test(Shutdown, Stuck_poll_is_waited_for_named_and_left_its_reference) {
   }
 }
 
+// The output of a local task whose handle went elsewhere is dropped between two polls of its own worker.
+Test(Shutdown, P7_drop_of_an_output_that_was_sent_back_is_named_when_it_outlasts_the_time_out) {
+  struct Drop {
+    Latch began, end;
+  };
+  static const noria_task_vtable kStuckDrop = {sizeof(noria_task_vtable),
+                                               0,
+                                               [](void*, const noria_cx*) -> int32_t { return NORIA_READY; },
+                                               [](void* state) {
+                                                 static_cast<Drop*>(state)->began.count_down();
+                                                 static_cast<Drop*>(state)->end.wait("the end of the test");
+                                               },
+                                               [](void*, void*) {},
+                                               "stuck drop"};
+  for (std::uint32_t workers : {1u, 2u}) {
+    Watchdog watchdog("a shutdown beside a drop that is stuck");
+    Drop drop;
+    noria_runtime* rt = make(workers);
+    Lane lane{"", workers, rt};
+    std::atomic<noria_task*> local{nullptr};
+    lane.inside([&] {
+      noria_task* task = nullptr;
+      NORIA_OK_CALL(noria_spawn_local(rt, &kStuckDrop, &drop, &task));
+      local = task;
+    });
+    while (noria_task_is_complete(local) != 1) std::this_thread::yield();
+    NORIA_OK_CALL(noria_task_detach(local));
+    drop.began.wait("the output at home");
+    noria_shutdown_report report = blank();
+    NORIA_STATUS(noria_runtime_shutdown(rt, 60 * kMilli, &report), -ETIMEDOUT);
+    cr_assert_eq(report.polls_running, 1);
+    cr_assert_str_eq(report.names, "stuck drop\n");
+    drop.end.count_down();
+    NORIA_OK_CALL(noria_runtime_shutdown(rt, kSecond, nullptr));
+    NORIA_OK_CALL(noria_runtime_release(rt));
+    await_nothing_alive("ended beside a drop");
+  }
+}
+
 Test(Shutdown, Poll_that_ends_in_time_is_no_fault) {
   for (int i = 0; i < 50; ++i) {
     noria_runtime* rt = make(2);

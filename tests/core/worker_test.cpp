@@ -56,6 +56,48 @@ struct Bench {
   sched::Worker& worker() { return scheduler->worker(0); }
 };
 
+// A slot of a task; the test ends it.
+task::Task* make_task(Bench& bench, task::Home& home, const noria_task_vtable& vtable, void* state,
+                      std::uint64_t bits) {
+  void* slot = bench.slabs[0]->alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
+  task::Task* task = task::construct(slot, &vtable, state, &home, 1);
+  task->word.init(bits, 1);
+  return task;
+}
+
+void end_task(task::Task* task) {
+  task->~Task();
+  Slab::free(task);
+}
+
+// Two tasks that wake each other.
+struct Pair {
+  struct Half {
+    task::Task* task = nullptr;
+    task::Task* other = nullptr;
+    std::uint64_t polls = 0;
+  } halves[2];
+
+  explicit Pair(Bench& bench) {
+    static constexpr noria_task_vtable kVtable = {sizeof(noria_task_vtable), 0, poll, nullptr, nullptr, "half"};
+    halves[0].task = make_task(bench, *bench.scheduler, kVtable, &halves[0], task::StateWord::kNotified);
+    halves[1].task = make_task(bench, *bench.scheduler, kVtable, &halves[1], 0);
+    halves[0].other = halves[1].task;
+    halves[1].other = halves[0].task;
+    bench.scheduler->schedule(halves[0].task, task::Hint::kSpawn);
+  }
+  ~Pair() {
+    for (Half& half : halves) end_task(half.task);
+  }
+  std::uint64_t polls() const { return halves[0].polls + halves[1].polls; }
+  static int32_t poll(void* state, const noria_cx*) {
+    auto* half = static_cast<Half*>(state);
+    ++half->polls;
+    task::wake_by_ref(half->other);
+    return NORIA_PENDING;
+  }
+};
+
 // A task that is woken in each poll.
 struct Yielding {
   Bench& bench;
@@ -64,15 +106,10 @@ struct Yielding {
 
   Yielding(Bench& of, std::uint64_t takes_ns) : bench(of), poll_ns(takes_ns) {
     static constexpr noria_task_vtable kVtable = {sizeof(noria_task_vtable), 0, poll, nullptr, nullptr, "yielding"};
-    void* slot = bench.slabs[0]->alloc(SlotKind::kTask, task::Task::kHeader, kCacheLine);
-    task = task::construct(slot, &kVtable, this, bench.scheduler.get(), 1);
-    task->word.init(task::StateWord::kNotified, 1);
+    task = make_task(bench, *bench.scheduler, kVtable, this, task::StateWord::kNotified);
     bench.scheduler->schedule(task, task::Hint::kSpawn);
   }
-  ~Yielding() {
-    task->~Task();
-    Slab::free(task);
-  }
+  ~Yielding() { end_task(task); }
   static int32_t poll(void* state, const noria_cx* cx) {
     auto* self = static_cast<Yielding*>(state);
     self->bench.driver.time_ns += self->poll_ns;
@@ -119,4 +156,62 @@ Test(Worker, Looks_at_timers_every_61_polls_where_those_are_short) {
     (void)bench.worker().run_ready(610);
     cr_assert_eq(bench.driver.longest_ns, 6100);
   }
+}
+
+// Also while nothing else is in the ring.
+Test(Worker, P5_after_three_polls_from_the_lifo_slot_what_was_injected_has_its_turn) {
+  Bench bench;
+  {
+    Pair pair(bench);
+    (void)bench.worker().run_ready(2);
+    struct Seen {
+      Pair& pair;
+      std::uint64_t after = 0;
+    } seen{pair};
+    static constexpr noria_task_vtable kVtable = {sizeof(noria_task_vtable),
+                                                  0,
+                                                  [](void* state, const noria_cx*) -> int32_t {
+                                                    auto* at = static_cast<Seen*>(state);
+                                                    at->after = at->pair.polls();
+                                                    return NORIA_PENDING;
+                                                  },
+                                                  nullptr,
+                                                  nullptr,
+                                                  "injected"};
+    task::Task* injected = make_task(bench, *bench.scheduler, kVtable, &seen, task::StateWord::kNotified);
+    bench.scheduler->inject().push(0, injected);
+    (void)bench.worker().run_ready(50);
+    cr_assert(seen.after != 0 && seen.after <= 2 + 3, "P5: it came after %llu polls of the pair (0: not at all)",
+              static_cast<unsigned long long>(seen.after));
+    end_task(injected);
+  }
+}
+
+Test(Worker, Counts_every_poll_from_the_lifo_slot) {
+  Bench bench;
+  {
+    Pair pair(bench);
+    (void)bench.worker().run_ready(40);
+    cr_assert_eq(bench.worker().counters().polls.get(), 40);
+    cr_assert_eq(bench.worker().counters().lifo_polls.get(), 39);  // the first came from the ring
+  }
+}
+
+Test(Worker, Counts_the_wake_of_another_worker_for_its_local_task) {
+  Bench bench(2);
+  sched::Worker& other = bench.scheduler->worker(1);
+  static constexpr noria_task_vtable kVtable = {sizeof(noria_task_vtable),
+                                                0,
+                                                [](void*, const noria_cx*) -> int32_t { return NORIA_PENDING; },
+                                                nullptr,
+                                                nullptr,
+                                                "local"};
+  task::Task* local = make_task(bench, other, kVtable, nullptr, 0);
+  other.park_state().prepare();
+  (void)bench.scheduler->idle().park(false);
+  task::wake_by_ref(local);
+  cr_assert_eq(other.park_state().load(), sync::ParkState::kNotified);
+  cr_assert_eq(bench.worker().counters().wakes_sent.get(), 1);
+  cr_assert_eq(other.counters().wakes_sent.get(), 0);
+  end_task(local);
 }
