@@ -5,7 +5,7 @@
 
 /// All at once; each posts its answer to the loop. They are counted as they come: a callback awaits nothing in order.
 void blocking(peer::Run& run) {
-  asio::thread_pool pool;
+  asio::thread_pool& pool = the_pool();
   std::atomic<std::uint64_t> sum{0};
   run.batch = run.ops;
   Rounds(run, run.batch, [&](Rounds& r) {
@@ -21,7 +21,6 @@ void blocking(peer::Run& run) {
     }
   }).wait();
   BENCH_CHECK(sum.load() == run.ops);
-  pool.join();
 }
 
 namespace {
@@ -53,16 +52,15 @@ struct Sequence {
 }  // namespace
 
 void blocking_seq(peer::Run& run) {
-  asio::thread_pool pool;
+  asio::thread_pool& pool = the_pool();
   std::deque<Sequence> sequences;
   peer::Run all = run;  // one round of all operations
   all.batch = all.ops;
   const std::uint64_t jobs = run.ops / run.batch;
   Rounds(all, run.batch, [&](Rounds& r) {
-    for (std::uint64_t i = 0; i < r.passes; i++) sequences.emplace_back(r, pool, jobs, 0).next();
+    for (std::uint64_t i = 0; i < r.passes; i++) sequences.emplace_back(Sequence{r, pool, jobs, 0}).next();
   }).wait();
   for (const Sequence& sequence : sequences) BENCH_CHECK(sequence.sum == jobs);
-  pool.join();
   run.wall_ns = all.wall_ns;
   run.cpu_ns = all.cpu_ns;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <asio/experimental/concurrent_channel.hpp>
+#include <deque>
 #include <functional>
 
 #include "loop.hpp"
@@ -14,9 +15,8 @@ using Task = asio::awaitable<void>;
 class Rounds {
  public:
   static void run_all(peer::Run& run, std::uint64_t passes, std::function<void(Rounds&)> begin) {
-    static std::vector<std::unique_ptr<Rounds>> every;
-    every.push_back(std::make_unique<Rounds>(run, passes, std::move(begin)));
-    every.back()->wait();
+    static auto& every = *new std::deque<Rounds>;  // never destroyed, hence not after the loop either
+    every.emplace_back(run, passes, std::move(begin)).wait();
   }
 
   Rounds(peer::Run& measured, std::uint64_t count, std::function<void(Rounds&)> begin)

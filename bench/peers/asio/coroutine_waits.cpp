@@ -82,14 +82,13 @@ void idle_task_bytes(peer::Run& run) {
 
 /// Jobs on Asio's thread pool, of the size that it has by default: coroutines there that are awaited here.
 void blocking_seq(peer::Run& run) {
-  asio::thread_pool pool;
+  asio::thread_pool& pool = the_pool();
   peer::Run all = run;  // one round of all operations
   all.batch = all.ops;
   const std::uint64_t jobs = run.ops / run.batch;
   Rounds::run_all(all, run.batch, [&](Rounds& r) {
     for (std::uint64_t i = 0; i < r.passes; i++) r.spawn(sequence(r, pool, jobs));
   });
-  pool.join();
   run.wall_ns = all.wall_ns;
   run.cpu_ns = all.cpu_ns;
 }

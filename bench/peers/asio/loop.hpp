@@ -35,10 +35,17 @@ class Loop {
   std::vector<std::thread> threads_;
 };
 
-/// The loop of the process: made before the first run, alive through all.
+/// The loop of the process: made before the first run. Never destroyed, as the pool: each may still be inside of the other.
 inline Loop& the_loop(unsigned workers) {
-  static Loop loop(workers);
+  static auto& loop = *new Loop(workers);
   return loop;
+}
+
+/// The pool of the process, of the size that Asio gives it by default. Never destroyed: a thread that has given it a job may
+/// still be inside of it when that job's answer has come.
+inline asio::thread_pool& the_pool() {
+  static auto& pool = *new asio::thread_pool;
+  return pool;
 }
 
 /// Counts passes; whoever makes the last one opens it.

@@ -83,7 +83,7 @@ void report(unsigned workers) {
 
 void serve_service(unsigned workers) {
   asio::io_context context(static_cast<int>(workers));
-  asio::thread_pool pool;
+  asio::thread_pool& pool = the_pool();
   asio::ip::tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
   asio::signal_set terminate(context, SIGTERM);
   terminate.async_wait([&](asio::error_code, int) { context.stop(); });
@@ -102,6 +102,5 @@ void serve_service(unsigned workers) {
   context.run();
   for (std::thread& thread : others) thread.join();
   prober.join();
-  pool.join();
   report(workers);
 }
