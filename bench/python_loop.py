@@ -1,31 +1,29 @@
-"""Event loops for asyncio that are packages: each in an environment of its own below its peer's folder, with the newest version
-that the registry serves for this interpreter."""
+"""Event loops for asyncio that are packages: each in a folder of its own below its peer's, with the newest version that the
+registry serves for this interpreter."""
+import glob
 import os
+import platform
+import re
 import sys
 
-from contender import HERE, Contender, output_of, run_quietly
+from contender import HERE, Contender, run_quietly
 
 ECHO = os.path.join(HERE, "peers", "asyncio", "echo.py")
 WORKLOADS = ["echo_cpu", "echo_open_loop", "accept_storm", "idle_conn_bytes"]
 
 
 def contender(package, workloads=WORKLOADS, note=""):
-    environment = os.path.join(HERE, "peers", package, ".venv")
-    python = os.path.join(environment, "bin", "python")
+    folder = os.path.join(HERE, "peers", package, ".packages")  # where echo.py looks
 
     def build(_kind):
-        if not os.path.exists(python):
-            reason = run_quietly([sys.executable, "-m", "venv", environment])
-            if reason:
-                return f"no environment can be made (Debian's package python3-venv): {reason}"
-        reason = run_quietly([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade",
-                              "--only-binary", ":all:", package])
+        reason = run_quietly([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target",
+                              folder, "--only-binary", ":all:", package])
         # Without a network what was installed before still runs.
-        return reason and run_quietly([python, "-c", f"import {package}"]) and f"pip cannot install it: {reason}"
+        return None if version() else f"pip cannot install it: {reason}"
 
     def version():
-        of_python = "%d.%d.%d" % sys.version_info[:3]
-        code = f"import importlib.metadata as m; print(m.version('{package}'))"
-        return f"{output_of([python, '-c', code])} (Python {of_python})"
+        told = glob.glob(os.path.join(folder, f"{package}-*.dist-info"))
+        found = told and re.search(r"-([\d.]+)\.dist-info$", max(told, key=os.path.getmtime))
+        return f"{found[1]} (Python {platform.python_version()})" if found else ""
 
-    return Contender(package, build, {"echo": [python, ECHO, package]}, workloads, version, single_thread=True, note=note)
+    return Contender(package, build, {"echo": [sys.executable, ECHO, package]}, workloads, version, single_thread=True, note=note)

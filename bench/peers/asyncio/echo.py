@@ -5,6 +5,7 @@ A protocol, not a stream: the form that costs each of these loops least. The loo
 one thread, so `--workers` has no effect."""
 import asyncio
 import json
+import os
 import resource
 import signal
 import socket
@@ -56,6 +57,8 @@ def main():
     if CONTENDER == "asyncio":
         loop = asyncio.new_event_loop()
     else:
+        here = os.path.dirname(os.path.abspath(__file__))
+        sys.path.insert(0, os.path.join(here, "..", CONTENDER, ".packages"))
         loop = __import__(CONTENDER).new_event_loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(serve())

@@ -10,7 +10,7 @@ from contender import HERE, Contender
 
 LAUNCHER = os.path.join(HERE, "peers", "nginx", "proxy.py")
 BUILT = os.path.join(packages.PACKAGES, "nginx", "sbin", "nginx")
-COMMANDS = [["./configure", "--prefix={prefix}", "--with-stream", "--without-http", "--with-cc-opt=-O2"], ["make", "-j{jobs}"],
+COMMANDS = [["./configure", "--prefix={prefix}", "--with-stream", "--without-http", "--without-pcre", "--with-cc-opt=-O2"], ["make", "-j{jobs}"],
             ["make", "install"]]
 
 
