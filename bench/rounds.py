@@ -44,7 +44,7 @@ class Budget:
     def share_s(self):
         """What the next case may take: more than its even share, since most need less."""
         left = max(self.end - time.monotonic(), 0)
-        return 2.5 * left / max(self.cases, 1)
+        return 1.5 * left / max(self.cases, 1)
 
     def spend(self):
         self.cases -= 1
