@@ -193,22 +193,9 @@ void Worker::look_at_driver() {
   pace_driver(now_ns);
   if (driver.due(index_, now_ns)) driver.fire_due(index_, now_ns, true);
   if (!scheduler_.take_poller(index_)) return;
-  if (driver.has_sources() && !backlog_comes_first(now_ns)) driver.wait(0, 0);
+  if (driver.has_sources()) driver.wait(0, 0);
   fire_for_sleepers(now_ns);
   scheduler_.leave_poller();
-}
-
-// With many tasks queued, new events would only overflow the ring and overtake the older half of it again and again; the kernel's
-// ready list keeps them in order meanwhile. Not for long: neither many looks in a row nor much time (P4, P5).
-bool Worker::backlog_comes_first(std::uint64_t now_ns) {
-  bool first = backlog() >= kBacklogLength && skipped_looks_ < kSkippedLooks && now_ns - reactor_ns_ < kSkippedNs;
-  if (first) {
-    ++skipped_looks_;
-  } else {
-    skipped_looks_ = 0;
-    reactor_ns_ = now_ns;
-  }
-  return first;
 }
 
 // Where polls take long, fewer of them come between two looks, so that timers and events wait for about a tick only. Behind a sleep the

@@ -2,7 +2,7 @@
 // Threads:    everything is the owner's (the thread whose context names this worker), but for: take_all, steal_for, the counters, the inbox
 //             of local tasks, and the park state.
 // Invariants: W1 at most kLifoInARow polls in a row come from the LIFO slot while anything else is queued. W2 the inject queue is looked at
-//             every kInjectInterval polls at least, the driver every kDriverInterval or millisecond (the reactor later, behind a backlog). W3 a worker parks with empty ring, slot and list.
+//             every kInjectInterval polls at least, the driver every kDriverInterval or millisecond. W3 a worker parks with empty ring, slot and list.
 // Lifetime:   owned by the scheduler; outlives every thread that has been its owner.
 #pragma once
 
@@ -92,10 +92,7 @@ class Worker final : public task::Home, public Allocated {
   static constexpr std::uint32_t kInjectInterval = 61;         // P5 allows 64
   static constexpr std::uint32_t kInjectIntervalLeast = 4;     // the lock is worth that many polls
   static constexpr std::uint64_t kInjectPatienceNs = 200'000;  // what comes from outside waits about that long at most
-  static constexpr std::uint32_t kBacklogLength = 32;
   static constexpr std::uint32_t kOlder = 4096;
-  static constexpr std::uint32_t kSkippedLooks = 16;
-  static constexpr std::uint64_t kSkippedNs = 2 * kNsPerMs;
   static constexpr std::uint32_t kSampleInterval = 64;
   static constexpr std::uint64_t kClockReadNs = 24;  // through the vDSO
 
@@ -135,7 +132,6 @@ class Worker final : public task::Home, public Allocated {
   void hand_over_sentry();
   bool must_stay_awake() const;
   void pace_driver(std::uint64_t now_ns);
-  bool backlog_comes_first(std::uint64_t now_ns);
   std::uint64_t nearest_deadline(std::uint64_t limit_ns) const;
   void fire_for_sleepers(std::uint64_t now_ns);
   // sentry.cpp
@@ -153,8 +149,6 @@ class Worker final : public task::Home, public Allocated {
   std::uint32_t inject_interval_;
   std::uint32_t until_inject_;
   std::uint32_t until_driver_ = kDriverInterval;
-  std::uint32_t skipped_looks_ = 0;
-  std::uint64_t reactor_ns_ = 0;  // when a busy worker looked at the reactor last
   std::uint32_t driver_interval_ = kDriverInterval;
   std::uint32_t until_sample_ = kSampleInterval;
   std::uint32_t rotation_ = 0;
