@@ -61,8 +61,8 @@ void Interval::step(std::uint64_t now_ns) {
 }
 
 bool Interval::take_due(std::uint64_t& instant_ns) {
+  std::uint64_t now_ns = core_->now_ns();  // maybe the user's clock: not under the lock
   sync::MutexLock guard(lock_);
-  std::uint64_t now_ns = core_->now_ns();
   if (next_ns_ > now_ns) return false;
   instant_ns = next_ns_;
   step(now_ns);
@@ -111,13 +111,15 @@ void Interval::forget(const task::Future* tick) {
 
 // A tick was taken: the interval goes on behind it.
 void Interval::took(std::uint64_t instant_ns) {
+  std::uint64_t now_ns = core_->now_ns();
   sync::MutexLock guard(lock_);
-  if (next_ns_ == instant_ns) step(core_->now_ns());
+  if (next_ns_ == instant_ns) step(now_ns);
 }
 
 void Interval::reset() {
+  std::uint64_t now_ns = core_->now_ns();
   sync::MutexLock guard(lock_);
-  next_ns_ = saturating_add(core_->now_ns(), period_ns_);
+  next_ns_ = saturating_add(now_ns, period_ns_);
   timer_->reset(next_ns_);
 }
 

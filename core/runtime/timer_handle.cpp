@@ -38,9 +38,10 @@ std::int32_t TimerHandle::cancel() {
   return NORIA_OK;
 }
 
-// Whether it has fired, or would have if the wheel had been looked at just now.
-bool TimerHandle::passed() {
-  if (state_ == State::kArmed && deadline_ns_ <= core_->now_ns()) state_ = State::kFired;
+// Whether it has fired, or would have if the wheel had been looked at just now. The clock may be the user's: it is asked before the lock is
+// taken. What has passed since then fires from the wheel.
+bool TimerHandle::passed(std::uint64_t now_ns) {
+  if (state_ == State::kArmed && deadline_ns_ <= now_ns) state_ = State::kFired;
   return state_ == State::kFired;
 }
 
@@ -52,14 +53,15 @@ std::int32_t TimerHandle::poll(const noria_cx* cx) {
 }
 
 std::int32_t TimerHandle::ready_or_leave(const noria_cx* cx) {
+  std::uint64_t now_ns = core_->now_ns();
   {
     sync::MutexLock guard(lock_);
-    if (passed()) return NORIA_READY;
+    if (passed(now_ns)) return NORIA_READY;
     if (waker_.wakes_same(*cx->waker)) return NORIA_PENDING;
   }
   task::Waker waker(*cx->waker);  // foreign code: not under the lock; the old one is dropped after it, too
   sync::MutexLock guard(lock_);
-  if (passed()) return NORIA_READY;
+  if (passed(now_ns)) return NORIA_READY;
   // In the wheel even if unarmed: whoever waits is told of a shutdown by on_released.
   if (!in_wheel_) arm();
   if (core_->closed()) return -NORIA_ESHUTDOWN;  // on_released may have been here before us
@@ -81,13 +83,14 @@ std::int32_t TimerHandle::wait(task::Future** out) {
 
 void TimerHandle::begin(TimerWait& wait) {
   std::int32_t status = -ECANCELED;
+  std::uint64_t now_ns = core_->now_ns();
   {
     sync::MutexLock guard(lock_);
     // A cancel that came before this did not find it in the list and left the reference to us.
     if (!wait.claimed() && state_ != State::kUnarmed) {
       wait.fired_ns_ = deadline_ns_;
       status = NORIA_OK;
-      if (!passed()) {
+      if (!passed(now_ns)) {
         wait.next_ = waits_;
         if (waits_ != nullptr) waits_->prev_ = &wait;
         waits_ = &wait;
@@ -151,11 +154,12 @@ void TimerHandle::on_fire(timer::Timer* timer) noexcept {
   auto* self = static_cast<TimerHandle*>(timer);
   TimerWait* waits = nullptr;
   task::Waker waker;
+  std::uint64_t now_ns = self->core_->now_ns();
   {
     sync::MutexLock guard(self->lock_);
     self->in_wheel_ = false;
     if (self->state_ == State::kUnarmed) return;
-    if (!self->passed()) return self->arm();  // it was moved while it fired
+    if (!self->passed(now_ns)) return self->arm();  // it was moved while it fired
     waits = self->take_waits();
     waker = std::move(self->waker_);
   }

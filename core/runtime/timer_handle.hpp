@@ -85,7 +85,7 @@ class TimerHandle final : public Counted<TimerHandle>, private timer::Timer {
   static const timer::TimerOps kTimerOps;
 
   void arm() NORIA_REQUIRES(lock_);
-  bool passed() NORIA_REQUIRES(lock_);
+  bool passed(std::uint64_t now_ns) NORIA_REQUIRES(lock_);
   TimerWait* take_waits() NORIA_REQUIRES(lock_);
   void end_waiting();
   void unlist(TimerWait& wait) NORIA_REQUIRES(lock_);
