@@ -1,6 +1,7 @@
 // clock.hpp: the time that one runtime lives in.
 // Threads:    now_ns from any thread; pause, advance, resume serialised by the clock itself.
-// Invariants: C1 now_ns never goes back. C2 while paused, time moves only by advance().
+// Invariants: C1 now_ns never goes back, but for a call that a pause or a resume overtakes: what a pause froze may lie before what others have
+//             read while it began, and a reading that a whole pause overtakes may be short by as long as that lasted. C2 while paused, time moves only by advance().
 // Source:     CLOCK_MONOTONIC (suspend does not count); tests inject their own function.
 #pragma once
 
@@ -45,7 +46,7 @@ class Clock {
     // clock paused also sees the instant it stands at.
     std::uint64_t frozen = frozen_ns_.load(NORIA_ACQUIRE);
     if (NORIA_UNLIKELY(frozen != kRunning)) return frozen;
-    // ORDER: relaxed, the offset changes only while paused; a stale one is an earlier resume's.
+    // ORDER: relaxed, the offset changes only while paused; a stale one is an earlier resume's, one too new the case that C1 names.
     return source_ns() + offset_ns_.load(NORIA_RELAXED);
   }
 
