@@ -11,6 +11,7 @@ SHOWN = {
     "blocking_seq": {"batch": "{} at a time"},
     "idle_task_bytes": {"ops": "{} tasks"},
     "timer_bytes": {"ops": "{} timers"},
+    "proxy_bulk": {"connections": "{} streams", "mib": "{} MiB each", "placement": "{}"},
     "stuck_poll": {"burn": "burn: {}"},
     "busy_neighbour": {"burn": "burn: {}"},
 }
