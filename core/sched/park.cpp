@@ -80,7 +80,7 @@ void Worker::fire_for_sleepers(std::uint64_t now_ns) {
   }
 }
 
-// Published before it is read once more: who arms an earlier one after that sees it and rings (G2).
+// Published before it is read once more: who arms an earlier one after that sees it and rings (G2; tests/model/deadline_model.cpp).
 std::uint64_t Worker::publish_deadline(std::uint64_t limit_ns) {
   std::uint64_t deadline_ns = nearest_deadline(limit_ns);
   for (;;) {

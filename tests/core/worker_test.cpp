@@ -12,7 +12,7 @@ using namespace noria;
 namespace {
 
 // Its time moves when a task's poll moves it; of I/O nothing ever comes.
-class StepDriver final : public task::Driver {
+class StepDriver : public task::Driver {
  public:
   std::uint64_t time_ns = 1'000 * kNsPerSec;
   std::uint64_t looked_ns = time_ns;
@@ -214,4 +214,34 @@ Test(Worker, Counts_the_wake_of_another_worker_for_its_local_task) {
   cr_assert_eq(bench.worker().counters().wakes_sent.get(), 1);
   cr_assert_eq(other.counters().wakes_sent.get(), 0);
   end_task(local);
+}
+
+namespace {
+
+// Another thread arms a deadline while the poller reads them: it has seen what the poller slept for before, and rings nobody.
+class ArmedMeanwhile final : public StepDriver {
+ public:
+  mutable int reads = 0;
+  std::uint64_t next_deadline_ns(std::uint32_t wheel) const override {
+    if (wheel != 1) return kNever;  // the guests'
+    return ++reads == 1 ? kNever : 5;
+  }
+};
+
+}  // namespace
+
+Test(Worker, G2_deadline_that_is_armed_while_the_poller_publishes_is_slept_for) {
+  ArmedMeanwhile driver;
+  Vector<Slab*> slabs;
+  slabs.push_back(Slab::create([](void*) {}, nullptr));
+  {
+    sched::Config config;
+    sched::Scheduler scheduler(nullptr, driver, config, slabs);
+    scheduler.worker(0).attach();
+    scheduler.worker(0).stand_by();
+    cr_assert_eq(scheduler.sleep_deadline(), 5);
+    scheduler.worker(0).take_up();
+    scheduler.worker(0).detach();
+  }
+  slabs[0]->orphan();
 }
