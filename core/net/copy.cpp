@@ -146,7 +146,8 @@ std::int32_t CopyOp::check_idle() {
   }
   // ORDER: acquire, pairs with the timer's release: it may be armed again.
   if (timer_armed && !idle_told.load(NORIA_ACQUIRE)) return NORIA_OK;
-  if (now_ns - moved_ns >= idle_ns) return -ETIMEDOUT;
+  if (now_ns > moved_ns && now_ns - moved_ns >= idle_ns)
+    return -ETIMEDOUT;  // it may be an older reading (C1 of the clock)
   timer_armed = true;
   // ORDER: relaxed, the timer is armed after it.
   idle_told.store(false, NORIA_RELAXED);

@@ -232,6 +232,28 @@ Test(Copy, Idle_copy_ends_and_a_busy_one_does_not) {
   });
 }
 
+// Beside a pause a reading may be older than the one before it (the injected clock here stands in for that): no time-out comes of it.
+Test(Copy, Clock_that_is_read_late_does_not_end_an_idle_copy) {
+  std::atomic<std::uint64_t> time{1000 * kSecond};
+  noria_runtime_options options{};
+  options.clock_now = [](void* data) { return static_cast<std::atomic<std::uint64_t>*>(data)->load(); };
+  options.clock_data = &time;
+  on_runtimes(
+      kCurrent,
+      [&](Lane& lane) {
+        Proxied line(lane);
+        noria_copy_options idle{};
+        idle.size = sizeof idle;
+        idle.idle_timeout_ns = 60 * kSecond;
+        noria_future* copy = line.start(&idle);
+        --time;
+        for (int i = 0; i < 3; ++i) NORIA_OK_CALL(noria_runtime_turn(lane.rt, 0, nullptr));
+        cr_assert_eq(noria_future_result(copy, nullptr, 0), -EAGAIN);
+        assert_ok(noria_future_drop(copy), "drop");
+      },
+      options);
+}
+
 Test(Copy, P8_cancelled_copy_counts_what_arrived_and_gives_back_the_rest) {
   on_each_runtime([](Lane& lane) {
     Proxied line(lane);
