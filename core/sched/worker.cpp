@@ -94,13 +94,16 @@ inline Task* Worker::next() {
     }
   }
   if (Task* task = take_queued()) return task;
-  return next_from_afar();
+  if (locals || scheduler_.inject().maybe_filled()) {
+    if (Task* task = next_from_afar()) return task;
+  }
+  return take_lifo();  // a fourth in a row: nobody else waits
 }
 
-inline void Worker::push_ring(Task* task) {
+inline void Worker::push_ring(Task* task, Hint hint) {
   std::uint32_t length = ring_.push(task);
   if (NORIA_UNLIKELY(length == 0)) {
-    overflow(task);
+    overflow(task, hint);
   } else if (NORIA_UNLIKELY(length >= wake_length_)) {
     scheduler_.wake_for_backlog(*this);
   }
@@ -109,7 +112,7 @@ inline void Worker::push_ring(Task* task) {
 // Behind what is ready.
 inline void Worker::requeue(Task* task) {
   if (NORIA_LIKELY(task->home == &scheduler_)) {
-    push_ring(task);
+    push_ring(task, Hint::kRequeue);
   } else {
     task->home->schedule(task, Hint::kRequeue);
   }
@@ -179,10 +182,11 @@ void Worker::count_poll_time(std::uint64_t elapsed_ns) {
   wake_length_ = length < 2 ? 2 : static_cast<std::uint32_t>(length < 1'000'000 ? length : 1'000'000);
 }
 
-// What an event or a timer wakes, outside of any poll, comes in its order behind what is ready: the LIFO slot is for a task that a running
-// one has just given something to do.
+// What an event or a timer wakes, while nothing runs, comes in its order behind what is ready: the LIFO slot is for a task that a running
+// or ending one has just given something to do.
 void Worker::push(Task* task, Hint hint) {
-  if (t_context.task == nullptr) hint = Hint::kRequeue;
+  // ORDER: relaxed, the owner's own.
+  if (running_name_.load(NORIA_RELAXED) == nullptr) hint = Hint::kRequeue;
   // ORDER: relaxed, only the owner makes the slot non-null.
   bool slot_free = hint != Hint::kRequeue && lifo_.load(NORIA_RELAXED) == nullptr;
   if (slot_free) {
@@ -196,16 +200,18 @@ void Worker::push(Task* task, Hint hint) {
     if (older == nullptr) return;
     task = older;
   }
-  push_ring(task);
+  push_ring(task, hint);
 }
 
-// The older half of the ring goes behind what is older still, and all of that is polled before anything in the ring: whatever the
-// backlog, what was ready first is polled first, and everything can be taken by others meanwhile.
-void Worker::overflow(Task* task) {
-  if (!spilled_ && older_.size() <= kOlder - sync::Ring<Task>::kHalf) {
+// Where tasks are woken, the older half of the ring goes behind what is older still, and all of that is polled before anything in the
+// ring: whatever the backlog, what was ready first is polled first. Where they are spawned, it waits in the shard for whoever has
+// nothing to do: a task that splits its work again and again is followed into the depth, else all of its tree would be queued at once.
+void Worker::overflow(Task* task, Hint hint) {
+  if (hint == Hint::kRequeue && !spilled_ && older_.size() <= kOlder - sync::Ring<Task>::kHalf) {
     counters_.overflow.add(ring_.move_half(older_));
   } else {
     overflow_to_shard();
+    if (hint == Hint::kRequeue) spilled_ = true;
   }
   NORIA_ASSERT(ring_.push(task) != 0, "half of a full ring was taken, by its owner or by a thief");
   if (backlog() >= wake_length_) scheduler_.wake_for_backlog(*this);
@@ -218,7 +224,6 @@ void Worker::overflow_to_shard() {
   counters_.overflow.add(count);
   task::Queue batch;
   for (Task* task : half) batch.push(task);
-  spilled_ = true;
   scheduler_.inject().push(index_, batch);
 }
 
@@ -247,7 +252,7 @@ Task* Worker::keep(task::Queue taken) {
   Task* first = taken.pop();
   while (Task* task = taken.pop()) {
     if (!spilled_) {
-      push_ring(task);
+      push_ring(task, Hint::kRequeue);
     } else {
       NORIA_ASSERT(older_.push(task) != 0, "no more was taken than fits");
     }
@@ -264,8 +269,7 @@ Task* Worker::refill() {
 
 Task* Worker::next_from_afar() {
   if (Task* task = run_local(take_local())) return task;
-  if (Task* task = keep(scheduler_.inject().pop(index_, sync::Ring<Task>::kHalf))) return task;
-  return take_lifo();  // a fourth in a row: nobody else waits
+  return keep(scheduler_.inject().pop(index_, sync::Ring<Task>::kHalf));
 }
 
 // A local task that is complete was sent back for its output; everything else is polled.

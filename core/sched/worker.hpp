@@ -112,8 +112,8 @@ class Worker final : public task::Home, public Allocated {
   task::Task* search();
   task::Task* steal(bool slot_too);
   void end_search();
-  void push_ring(task::Task* task);
-  void overflow(task::Task* task);
+  void push_ring(task::Task* task, task::Hint hint);
+  void overflow(task::Task* task, task::Hint hint);
   void overflow_to_shard();
   std::size_t backlog() const;
   void count_busy();

@@ -19,7 +19,7 @@ class Inject {
   explicit Inject(std::uint32_t shards) : count_(shards), shards_(shards) {}
 
   void push(std::uint32_t shard, Task* task) {
-    Shard& to = shards_[shard % count_];
+    Shard& to = shards_[wrap(shard)];
     sync::MutexLock guard(to.lock);
     to.queue.push(task);
     // ORDER: seq_cst, see Q1.
@@ -27,7 +27,7 @@ class Inject {
   }
 
   void push(std::uint32_t shard, Queue& tasks) {
-    Shard& to = shards_[shard % count_];
+    Shard& to = shards_[wrap(shard)];
     sync::MutexLock guard(to.lock);
     to.queue.append(tasks);
     // ORDER: seq_cst, see Q1.
@@ -36,13 +36,19 @@ class Inject {
 
   // Up to `most` tasks, from the first shard at or after `shard` that has any.
   Queue pop(std::uint32_t shard, std::size_t most) {
-    Queue out;
-    for (std::uint32_t i = 0; i < count_ && out.empty(); ++i) out = pop_shard(shard + i, most);
-    return out;
+    std::uint32_t at = wrap(shard);
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      // ORDER: relaxed, as in pop_shard.
+      if (shards_[at].size.load(NORIA_RELAXED) != 0) {
+        if (Queue out = pop_shard(at, most); !out.empty()) return out;
+      }
+      if (++at == count_) at = 0;
+    }
+    return {};
   }
 
   Queue pop_shard(std::uint32_t shard, std::size_t most) {
-    Shard& from = shards_[shard % count_];
+    Shard& from = shards_[wrap(shard)];
     // ORDER: relaxed, an old zero is made up for by the look before a park.
     if (from.size.load(NORIA_RELAXED) == 0) return {};
     sync::MutexLock guard(from.lock);
@@ -61,9 +67,17 @@ class Inject {
     return true;
   }
 
+  // Whether a pop is worth trying; the look before a park is empty().
+  bool maybe_filled() const {
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (size(i) != 0) return true;
+    }
+    return false;
+  }
+
   std::size_t size(std::uint32_t shard) const {
     // ORDER: relaxed, a hint.
-    return shards_[shard % count_].size.load(NORIA_RELAXED);
+    return shards_[wrap(shard)].size.load(NORIA_RELAXED);
   }
 
   std::size_t size() const {
@@ -78,6 +92,9 @@ class Inject {
     Queue queue;  // guarded by lock
     Atomic<std::size_t> size{0};
   };
+
+  // A division where it must be: workers ask for their own.
+  std::uint32_t wrap(std::uint32_t shard) const { return shard < count_ ? shard : shard % count_; }
 
   const std::uint32_t count_;
   Vector<Shard> shards_;
