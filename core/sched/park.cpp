@@ -49,7 +49,6 @@ void Worker::announce_sleep(Sleep& sleep) {
   searching_ = false;
   if (scheduler_.workers() > 1) {
     sleep.sentry = idle.take_sentry(index_, sleep.poller ? IdleWord::kNobody : scheduler_.poller());
-    if (sleep.sentry) begin_ticking(sleep);
   }
 }
 
@@ -97,7 +96,7 @@ void Worker::jump_or_wait(std::uint64_t deadline_ns, const Sleep& sleep) {
   driver.wait(0, 0);
   if (has_ready() || !scheduler_.inject().empty()) return;
   if (deadline_ns != kNever && driver.jump(deadline_ns)) return;
-  driver.wait(kNever, sleep.cap_ns());
+  driver.wait(kNever, cap_ns(sleep));
 }
 
 void Worker::sleep_in_reactor(Sleep& sleep) {
@@ -107,10 +106,10 @@ void Worker::sleep_in_reactor(Sleep& sleep) {
     if (driver.would_jump() && scheduler_.idle().view().awake() == 0) {
       jump_or_wait(deadline_ns, sleep);
     } else if (deadline_ns == kNever) {
-      driver.wait(kNever, sleep.cap_ns());
+      driver.wait(kNever, cap_ns(sleep));
     } else {
       std::uint64_t now_ns = driver.now_ns();
-      driver.wait(deadline_ns > now_ns ? deadline_ns - now_ns : 0, sleep.cap_ns());
+      driver.wait(deadline_ns > now_ns ? deadline_ns - now_ns : 0, cap_ns(sleep));
     }
     scheduler_.clear_sleep_deadline();
     if (park_state_.load() == ParkState::kBell) hear_bell(sleep);
@@ -132,12 +131,12 @@ void Worker::hear_bell(Sleep& sleep) {
   // What it believes may be old: a poller is not told when a sleeper takes the part from it.
   sync::IdleWord& idle = scheduler_.idle();
   sleep.sentry = idle.view().sentry() == index_ || idle.take_sentry(index_, from);
-  if (sleep.sentry) begin_ticking(sleep);
+  sleep.quiet_ticks = 0;
 }
 
 void Worker::sleep_in_futex(Sleep& sleep) {
   for (;;) {
-    sync::futex_wait(park_state_.word(), ParkState::kParked, sleep.cap_ns());
+    sync::futex_wait(park_state_.word(), ParkState::kParked, cap_ns(sleep));
     std::uint32_t state = park_state_.load();
     if (state == ParkState::kNotified) return;
     if (state == ParkState::kBell) {

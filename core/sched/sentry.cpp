@@ -1,7 +1,8 @@
 // sentry.cpp: one of the idle workers watches the awake ones (P4).
 //
-// Every tick it compares each awake worker's count of polls with what it saw before. A count that stands still is a poll that runs
-// long: if there is anything that the stuck worker keeps from others (its queue and LIFO slot, its wheel, the inject queue, a reactor
+// Every tick it compares each awake worker's count of polls and parks with what it saw before. A count that stands still is a poll that
+// runs long, whatever the sentry itself did meanwhile: what it saw is kept from one sleep to the next, so that a sentry that is woken
+// again and again still finds it. If there is anything that the stuck worker keeps from others (its queue and LIFO slot, its wheel, the inject queue, a reactor
 // that nobody polls), the sentry gets up and does it, what is due first. A count that moves slowly over a long queue is a backlog; it is shared then.
 // When a tick finds all parked several times in a row the sentry sleeps without end, and whoever wakes first rings it (I3, I4).
 #include "base/clock.hpp"
@@ -23,13 +24,12 @@ bool Worker::tick(Sleep& sleep) {
   if (sleep.asleep) {
     if (now.sentry_asleep()) return false;
     sleep.asleep = false;
-    begin_ticking(sleep);
-    return false;
+    sleep.quiet_ticks = 0;
   }
   // An event or a bell ends a sleep early; only a whole tick says that somebody stands still.
   std::uint64_t real_ns = monotonic_ns();
-  if (real_ns - sleep.tick_ns < Scheduler::kSentryTickNs) return false;
-  sleep.tick_ns = real_ns;
+  if (real_ns - ticked_ns_ < Scheduler::kSentryTickNs) return false;
+  ticked_ns_ = real_ns;
   if (now.awake() == 0) {
     if (++sleep.quiet_ticks >= Scheduler::kQuietTicks && idle.sentry_sleeps(index_)) sleep.asleep = true;
     return false;
@@ -41,10 +41,11 @@ bool Worker::tick(Sleep& sleep) {
   return true;
 }
 
-void Worker::begin_ticking(Sleep& sleep) {
-  sleep.tick_ns = monotonic_ns();
-  sleep.quiet_ticks = 0;
-  for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) seen_polls_[i] = scheduler_.worker(i).counters().polls.get();
+// How long of real time it may sleep at a stretch: a sentry that ticks, until its next tick.
+std::uint64_t Worker::cap_ns(const Sleep& sleep) const {
+  if (!sleep.sentry || sleep.asleep) return kNever;
+  std::uint64_t since_ns = monotonic_ns() - ticked_ns_;
+  return since_ns < Scheduler::kSentryTickNs ? Scheduler::kSentryTickNs - since_ns : 0;
 }
 
 bool Worker::must_act() {
@@ -52,9 +53,9 @@ bool Worker::must_act() {
   bool act = false;
   for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) {
     Worker& worker = scheduler_.worker(i);
-    std::uint64_t polls = worker.counters().polls.get();
-    std::uint64_t moved = polls - seen_polls_[i];
-    seen_polls_[i] = polls;
+    std::uint64_t steps = worker.counters().polls.get() + worker.counters().parks.get();
+    std::uint64_t moved = steps - seen_steps_[i];
+    seen_steps_[i] = steps;
     if (i == index_ || worker.park_state().parked()) continue;
     if (moved == 0) {
       act = act || stuck_worker_needs_help(worker, now_ns);

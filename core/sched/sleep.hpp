@@ -14,10 +14,6 @@ struct Worker::Sleep {
   bool sentry = false;
   bool asleep = false;            // the sentry has stopped ticking
   std::uint32_t quiet_ticks = 0;  // ticks in a row that found everybody parked
-  std::uint64_t tick_ns = 0;      // when the sentry looked last, real time
-
-  // How long of real time it may sleep at a stretch: a sentry that ticks, for a tick.
-  std::uint64_t cap_ns() const { return sentry && !asleep ? Scheduler::kSentryTickNs : kNever; }
 };
 
 }  // namespace noria::sched

@@ -22,7 +22,8 @@ Worker::Worker(Scheduler& scheduler, std::uint32_t index, Slab* slab, std::uint6
       inject_interval_(scheduler.config().inject_interval != 0 ? scheduler.config().inject_interval : kInjectInterval),
       until_inject_(inject_interval_),
       awake_since_ns_(monotonic_ns()),
-      seen_polls_(scheduler.config().workers) {}
+      seen_steps_(scheduler.config().workers),
+      ticked_ns_(monotonic_ns()) {}
 
 void Worker::attach() {
   t_context.core = core;

@@ -138,7 +138,7 @@ class Worker final : public task::Home, public Allocated {
   bool tick(Sleep& sleep);
   bool must_act();
   bool stuck_worker_needs_help(Worker& worker, std::uint64_t now_ns);
-  void begin_ticking(Sleep& sleep);
+  std::uint64_t cap_ns(const Sleep& sleep) const;
   void serve_the_stuck();
 
   Scheduler& scheduler_;
@@ -163,7 +163,8 @@ class Worker final : public task::Home, public Allocated {
   bool local_turn_ = false;
   bool spilled_ = false;  // the own shard of the inject queue may hold what is older than ring_
   task::Queue local_;
-  Vector<std::uint64_t> seen_polls_;  // of each worker at the sentry's last tick
+  Vector<std::uint64_t> seen_steps_;  // polls and parks of each worker at this one's last tick as the sentry
+  std::uint64_t ticked_ns_;           // when that was, real time
 
   alignas(kCacheLine) Atomic<task::Task*> lifo_{nullptr};  // set by the owner, taken by anyone
   Atomic<const char*> running_name_{nullptr};

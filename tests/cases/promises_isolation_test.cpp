@@ -60,6 +60,33 @@ Test(PromiseIsolation, P4_lifo_slot_behind_a_stuck_poll) {
   });
 }
 
+// The other worker is never idle for a whole tick of the sentry.
+Test(PromiseIsolation, P4_lifo_slot_behind_a_stuck_poll_beside_a_timer_that_ticks) {
+  on_runtimes(kTwo, [](Lane& lane) {
+    std::atomic<bool> end{false};
+    noria_future* sleep = nullptr;
+    noria_task* ticker = spawn(lane.rt, [&](const noria_cx* cx) -> int32_t {
+      while (!end) {
+        if (sleep == nullptr) NORIA_OK_CALL(noria_sleep(lane.rt, kMilli, &sleep));
+        if (noria_future_poll(sleep, cx) == NORIA_PENDING) return NORIA_PENDING;
+        NORIA_OK_CALL(noria_future_drop(std::exchange(sleep, nullptr)));
+      }
+      if (sleep != nullptr) NORIA_OK_CALL(noria_future_drop(sleep));
+      return NORIA_READY;
+    });
+    for (int i = 0; i < repeats(); ++i) {
+      lane.join(spawn(lane.rt, [&](const noria_cx*) -> int32_t {
+        Latch ran;
+        spawn_detached(lane.rt, [&](const noria_cx*) -> int32_t { return ran.count_down(), NORIA_READY; });
+        ran.wait("P4: the task in the LIFO slot, beside a timer");
+        return NORIA_READY;
+      }));
+    }
+    end = true;
+    lane.join(ticker);
+  });
+}
+
 // Paused time does not move while a poll runs, the sentry's tick does.
 Test(PromiseIsolation, P4_with_the_clock_paused) {
   noria_runtime_options options{};
