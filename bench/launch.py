@@ -1,6 +1,7 @@
 """What the programs peers/NAME/proxy.py share: they start a proxy that has a command line of its own, tell its port and process
 ids in the words that the runner reads (net_servers.py), and end it on SIGTERM."""
 import argparse
+import ctypes
 import json
 import os
 import resource
@@ -11,6 +12,7 @@ import sys
 import time
 
 PATIENCE_S = 10
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 def options(what):
@@ -55,9 +57,15 @@ def until(condition, process, what):
 
 
 def start(command):
-    unblock = lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+    """A process that gets SIGTERM when this one ends, however that may be."""
+    libc = ctypes.CDLL(None)
+
+    def before():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            preexec_fn=unblock)
+                            preexec_fn=before)
 
 
 def serve(process, port, pids, report=lambda out: {}):
