@@ -12,8 +12,8 @@ namespace {
 
 void* system_alloc(std::size_t size, std::size_t align, void*) {
   if (align <= alignof(std::max_align_t)) return std::malloc(size);
-  std::size_t rounded = (size + align - 1) & ~(align - 1);
-  return rounded < size ? nullptr : std::aligned_alloc(align, rounded);
+  void* p;
+  return ::posix_memalign(&p, align, size) == 0 ? p : nullptr;  // aligned_alloc would want `size` rounded up
 }
 
 void system_free(void* p, std::size_t, std::size_t, void*) { std::free(p); }

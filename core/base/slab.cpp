@@ -33,7 +33,7 @@ void format(Chunk* chunk, SlotKind kind, std::size_t slot_class) noexcept {
   chunk->slot_class = static_cast<std::uint8_t>(slot_class);
   chunk->slot_size = static_cast<std::uint32_t>(kSlotSizes[slot_class]);
   chunk->first_slot = sizeof(Chunk);
-  chunk->capacity = static_cast<std::uint32_t>((kChunkSize - sizeof(Chunk)) / chunk->slot_size);
+  chunk->capacity = static_cast<std::uint32_t>((kChunkMemory - sizeof(Chunk)) / chunk->slot_size);
   chunk->free = nullptr;
   chunk->used = 0;
   chunk->handed = 0;
@@ -123,11 +123,12 @@ void Slab::collect_all() noexcept {
 }
 
 Chunk* Slab::add_chunk(SlotKind kind, std::size_t slot_class) noexcept {
-  void* room = raw_alloc(kChunkSize, kChunkSize);
+  void* room = raw_alloc(kChunkMemory, kChunkSize);
   if (room == nullptr) return nullptr;
   auto* chunk = new (room) Chunk{};
   chunk->home = chunk->slab = this;
-  chunk->size = chunk->align = kChunkSize;
+  chunk->size = kChunkMemory;
+  chunk->align = kChunkSize;
   format(chunk, kind, slot_class);
   SpinScope scope(lock_);
   link(chunk);

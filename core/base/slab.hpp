@@ -38,7 +38,10 @@ namespace noria {
 enum class SlotKind : std::uint8_t { kTask, kFuture, kOther };
 inline constexpr std::size_t kSlotKinds = 3;
 
-inline constexpr std::size_t kChunkSize = 64 * 1024;
+inline constexpr std::size_t kChunkSize = 64 * 1024;  // and alignment
+// What is asked for. glibc looks for an aligned piece in one of both sizes together and a header: a little less than two chunks stays
+// below its threshold for mappings of their own, and chunks lie side by side, not 128 KiB apart.
+inline constexpr std::size_t kChunkMemory = kChunkSize - 128;
 inline constexpr std::size_t kSlotSizes[] = {64, 128, 192, 256, 384, 512, 768, 1024};
 inline constexpr std::size_t kSlotClasses = sizeof kSlotSizes / sizeof kSlotSizes[0];
 inline constexpr std::size_t kMaxSlotSize = kSlotSizes[kSlotClasses - 1];

@@ -23,7 +23,6 @@ class JoinFuture;
 struct Joining {
   WakerCell cell;                 // poll_join's waker
   JoinFuture* joiners = nullptr;  // guarded by the join lock
-  std::uint64_t trailer = 0;      // reserved for what observers want
 };
 
 // The first line is all that spawning, waking and polling touch.
@@ -48,7 +47,7 @@ struct alignas(kCacheLine) Task {
     new (static_cast<void*>(second_line_)) Joining;
   }
 
-  static constexpr std::size_t kHeader = 112;
+  static constexpr std::size_t kHeader = 104;
 
   bool has_take() const { return vtable->take != nullptr; }
 
