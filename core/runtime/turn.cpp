@@ -66,7 +66,8 @@ std::int32_t poll_on_thread(Root& root, const noria_cx* cx) noexcept {
 
 noria_join_result outcome(std::int32_t result) {
   if (result == NORIA_PENDING) return {NORIA_JOIN_ABORTED, 0};  // the runtime closed first
-  return {result < 0 ? std::uint32_t{NORIA_JOIN_FAILED} : std::uint32_t{NORIA_JOIN_DONE}, result < 0 ? result : 0};
+  if (result == NORIA_READY) return {NORIA_JOIN_DONE, 0};
+  return {NORIA_JOIN_FAILED, task::poll_error(result)};
 }
 
 }  // namespace

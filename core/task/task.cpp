@@ -138,9 +138,9 @@ bool run(Task* task) {
         return false;
     }
   }
-  if (result < 0) {
+  if (NORIA_UNLIKELY(result != NORIA_READY)) {
     task->outcome = NORIA_JOIN_FAILED;
-    task->error = result;
+    task->error = poll_error(result);
   }
   complete(task, true);
   return false;

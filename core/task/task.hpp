@@ -4,6 +4,7 @@
 //             outlives it).
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -73,6 +74,9 @@ inline Task* construct(void* slot, const noria_task_vtable* vtable, void* state,
   live_add(Live::kTasks, 1);
   return task;
 }
+
+// The error of a poll that answered neither READY nor PENDING: its own, or that there is no such answer.
+inline std::int32_t poll_error(std::int32_t result) { return result < 0 ? result : -EINVAL; }
 
 // Polls or drops a task that was just taken from a queue (it is NOTIFIED), and frees it or tells its joiners as the outcome
 // demands. True: it was woken meanwhile, and the caller queues it at its home. Runs foreign code; no lock may be held.

@@ -226,6 +226,19 @@ Test(TaskAbi, A5_join_tells_how_a_task_ended) {
   });
 }
 
+Test(TaskAbi, A5_poll_that_answers_another_positive_number_fails_the_task) {
+  on_each_runtime([](Lane& lane) {
+    Output spawned, driven;
+    spawned.answer = driven.answer = 42;
+    noria_join_result how = lane.join(spawn_raw(lane.rt, &kWithTake, &spawned));
+    cr_assert(how.kind == NORIA_JOIN_FAILED && how.error == -EINVAL);
+    cr_assert_eq(spawned.drops, 1, "there is no output to keep");
+    NORIA_OK_CALL(noria_runtime_block_on(lane.rt, &kNoTake, &driven, &how));
+    cr_assert(how.kind == NORIA_JOIN_FAILED && how.error == -EINVAL);
+    cr_assert_eq(driven.polls, 1);
+  });
+}
+
 Test(TaskAbi, Join_futures_any_number_beside_the_poll_form) {
   on_each_runtime([](Lane& lane) {
     Output state;

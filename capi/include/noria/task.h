@@ -9,7 +9,8 @@
  *     noria_spawn(rt, &hello, "hello", NULL);
  *
  * A task is polled by one thread at a time. `poll` answers NORIA_READY (done), NORIA_PENDING (it left its
- * waker with whoever will know) or a negative error (done, failed). `drop` runs exactly once on a thread
+ * waker with whoever will know) or a negative error (done, failed); another positive number is a mistake, and the
+ * task has failed with -EINVAL. `drop` runs exactly once on a thread
  * that may run it, never before a running poll has ended and never under an engine lock. */
 #ifndef NORIA_TASK_H
 #define NORIA_TASK_H
@@ -40,7 +41,7 @@ enum noria_join_kind {
 
 typedef struct noria_join_result {
   uint32_t kind; /* enum noria_join_kind */
-  int32_t error; /* FAILED: what poll answered; else 0 */
+  int32_t error; /* FAILED: what poll answered, or -EINVAL where that is no answer; else 0 */
 } noria_join_result;
 
 /* Spawns a task around a plain pointer. On an error the state stays the caller's and `drop` is not called.
