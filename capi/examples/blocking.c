@@ -2,6 +2,7 @@
  *
  * A task must not block: its worker would poll nothing else. Such code goes to the blocking pool,
  * whose threads may wait as long as they like, and the task awaits the result like any other future. */
+#define _DEFAULT_SOURCE /* usleep, with -std=c99 too */
 #include <errno.h>
 #include <noria/async.h>
 #include <noria/noria.h>

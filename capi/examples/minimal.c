@@ -3,6 +3,7 @@
  * Three things make a runtime: a queue of tasks that are ready, a loop that polls them, and a waker,
  * which puts a task back into the queue. Everything else is somebody who keeps a waker until he has news.
  * Build it alone: cc -o minimal minimal.c */
+#define _DEFAULT_SOURCE /* clock_gettime, with -std=c99 too */
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -63,6 +63,8 @@ const char* noria_error_message(int32_t error) {
     default:
       break;
   }
+  // The system's text speaks of a connection, which there need not be.
+  if (error == -ETIMEDOUT) return "the time-out has passed";
   // glibc's texts by number are constant, so nothing is formatted into a shared buffer.
   const char* text = error < 0 && error > -4096 ? strerrordesc_np(-error) : nullptr;
   return text != nullptr ? text : "unknown error";

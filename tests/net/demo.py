@@ -58,10 +58,15 @@ def Demo_oneByteDropped_fails():
 
 def Options_wrong_areToldInTheUsersWords():
     for arguments, words in ((["--listen", "x"], "HOST:PORT"), (["--idle-timeout", "5 parsecs"], "duration"),
-                             (["--listen", "127.0.0.1:0"], "--upstream"), (["--workers", "0"], "1 to 1024")):
+                             (["--listen", "127.0.0.1:0"], "--upstream"), (["--workers", "0"], "1 to 1024"),
+                             (["--listen", "127.0.0.1:80000"], "0 to 65535"),
+                             (["--upstream", "127.0.0.1:80,127.0.0.1:99999"], '"127.0.0.1:99999"'),
+                             (["--upstream", "127.0.0.1:0"], "1 to 65535"), (["--demo", "5"], "--demo=SECONDS"),
+                             (["--demo=0"], "above zero"), (["--frobnicate"], "noria-proxy: unrecognized")):
         result = subprocess.run([harness.PROXY, *arguments], capture_output=True, text=True, timeout=harness.REACH,
                                 check=False)
         equal(result.returncode, 2, f"exit code of {arguments}")
+        check(result.stderr.startswith("noria-proxy: "), f"{arguments}: {result.stderr!r} is not the program's")
         check(words in result.stderr, f"{arguments}: {result.stderr!r} does not say {words!r}")
 
 

@@ -67,7 +67,7 @@ void demo_print(Demo *demo, FILE *out) {
           "there and back, every byte checked", text_bytes((double)echoed / seconds, &rate));
   fputc('\n', out);
   print_times(out, "round trip", &demo->round_trip);
-  print_times(out, "connect", &demo->connect);
+  print_times(out, "client connect", &demo->connect);
   fputc('\n', out);
   print_sizes(demo, out);
   fputc('\n', out);

@@ -35,7 +35,8 @@ static const char usage[] =
     "                            byte checked (default 10)\n"
     "  --help, --version\n"
     "\n"
-    "  D is a number with ms, s, m or h (a plain number: seconds); 0 means never.\n";
+    "  D is a number with ms, s, m or h (a plain number: seconds); 0 means never,\n"
+    "  and for the demo it is not allowed.\n";
 
 static enum options_outcome wrong(const char *option, const char *value, const char *expected) {
   fprintf(stderr, "noria-proxy: --%s: \"%s\" is not %s\n", option, value, expected);
@@ -46,7 +47,7 @@ static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64
   char *end = NULL;
   errno = 0;
   unsigned long long number = strtoull(text, &end, 10);
-  if (errno != 0 || end == text || *end != '\0' || text[0] == '-') return false;
+  if (errno != 0 || end == text || *end != '\0' || *text < '0' || *text > '9') return false;
   if (number < least || number > most) return false;
   *out = number;
   return true;
@@ -68,16 +69,24 @@ static bool parse_duration(const char *text, uint64_t *out_ns) {
   return true;
 }
 
+static bool is_address(const char *text, uint64_t least_port) {
+  const char *colon = strrchr(text, ':');
+  uint64_t port = 0;
+  return colon != NULL && colon != text && parse_number(colon + 1, least_port, UINT16_MAX, &port);
+}
+
 /* Cuts the list at its commas, in place. */
-static bool parse_upstreams(char *list, Options *out) {
+static enum options_outcome take_upstreams(const char *name, char *list, Options *out) {
   char *rest = NULL;
   for (char *one = strtok_r(list, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest)) {
-    const char *colon = strrchr(one, ':');
-    if (colon == NULL || colon == one || colon[1] == '\0') return false;
-    if (out->upstream_count == UPSTREAMS_MAX) return false;
+    if (!is_address(one, 1)) return wrong(name, one, "HOST:PORT with a port from 1 to 65535");
+    if (out->upstream_count == UPSTREAMS_MAX) {
+      fprintf(stderr, "noria-proxy: --%s: %d addresses at most\n", name, UPSTREAMS_MAX);
+      return OPTIONS_WRONG;
+    }
     out->upstreams[out->upstream_count++] = one;
   }
-  return out->upstream_count > 0;
+  return out->upstream_count > 0 ? OPTIONS_RUN : wrong(name, list, "a list of HOST:PORT");
 }
 
 /* Raises the descriptor limit as far as it goes and tells how many connections it allows. */
@@ -103,12 +112,11 @@ static enum options_outcome take(int option, const char *name, char *value, Opti
   uint64_t number = 0;
   switch (option) {
     case 'l':
-      if (strrchr(value, ':') == NULL) return wrong(name, value, "HOST:PORT");
+      if (!is_address(value, 0)) return wrong(name, value, "HOST:PORT with a port from 0 to 65535");
       out->listen = value;
       return OPTIONS_RUN;
     case 'u':
-      if (parse_upstreams(value, out)) return OPTIONS_RUN;
-      return wrong(name, value, "a list of HOST:PORT");
+      return take_upstreams(name, value, out);
     case 'm':
       if (parse_number(value, 1, 10000000, &out->max_connections)) return OPTIONS_RUN;
       return wrong(name, value, "a number from 1 to 10000000");
@@ -135,7 +143,7 @@ static enum options_outcome take(int option, const char *name, char *value, Opti
       if (value == NULL || (parse_duration(value, &out->demo_ns) && out->demo_ns > 0)) {
         return OPTIONS_RUN;
       }
-      return wrong(name, value, "a duration");
+      return wrong(name, value, "a duration above zero");
     case 'h':
       fputs(usage, stdout);
       return OPTIONS_DONE;
@@ -172,6 +180,8 @@ enum options_outcome options_parse(int argc, char **argv, Options *out) {
       .drain_timeout_ns = 30 * SECOND_NS,
       .demo_ns = 10 * SECOND_NS,
   };
+  static char program[] = "noria-proxy"; /* getopt begins its messages with it */
+  if (argc > 0) argv[0] = program;
   for (;;) {
     int index = 0;
     int option = getopt_long(argc, argv, "", known, &index);
@@ -180,7 +190,8 @@ enum options_outcome options_parse(int argc, char **argv, Options *out) {
     if (outcome != OPTIONS_RUN) return outcome;
   }
   if (optind < argc) {
-    fprintf(stderr, "noria-proxy: \"%s\" is no option\n", argv[optind]);
+    fprintf(stderr, "noria-proxy: \"%s\" is no option%s\n", argv[optind],
+            out->demo ? " (the demo's time is written --demo=SECONDS)" : "");
     return OPTIONS_WRONG;
   }
   return check(out);

@@ -28,23 +28,31 @@ static void print_upstreams(Proxy *proxy, FILE *out) {
   }
 }
 
+static void print_connects(const Histogram *times, FILE *out) {
+  Text p50, p99, longest;
+  if (histogram_count(times) == 0) {
+    fprintf(out, "  connecting   to upstreams: none\n");
+    return;
+  }
+  fprintf(out, "  connecting   to upstreams: p50 %s, p99 %s, longest %s\n",
+          text_duration(histogram_quantile(times, 0.50), &p50), text_duration(histogram_quantile(times, 0.99), &p99),
+          text_duration(counter_get(&times->longest_ns), &longest));
+}
+
 void report_print(Proxy *proxy, const Outcome *outcome, FILE *out) {
   Stats *stats = &proxy->stats;
   const noria_metrics *metrics = &outcome->metrics;
   char address[64];
   address_text(proxy, address, sizeof address);
-  Text accepted, failed, cut, most, up, down, p50, p99, longest, polls, steals, parks, wakes;
+  Text accepted, failed, cut, most, up, down, polls, steals, parks, wakes;
   fprintf(out, "noria-proxy on %s, %.1f s\n", address, (double)(outcome->ended_ns - outcome->began_ns) / 1e9);
-  fprintf(out, "  connections  %s, %s at once at most, %s failed, %s cut off at the end\n",
+  fprintf(out, "  connections  %s, %s at once at most (those just ending too), %s failed, %s cut off at the end\n",
           text_count(counter_get(&stats->accepted), &accepted), text_count(counter_get(&stats->most), &most),
           text_count(counter_get(&stats->failed), &failed), text_count(counter_get(&stats->cut), &cut));
   fprintf(out, "  bytes        %s to upstreams, %s to clients\n",
           text_bytes((double)counter_get(&stats->to_upstream_bytes), &up),
           text_bytes((double)counter_get(&stats->to_client_bytes), &down));
-  fprintf(out, "  connect      p50 %s, p99 %s, longest %s\n",
-          text_duration(histogram_quantile(&stats->connect, 0.50), &p50),
-          text_duration(histogram_quantile(&stats->connect, 0.99), &p99),
-          text_duration(counter_get(&stats->connect.longest_ns), &longest));
+  print_connects(&stats->connect, out);
   fprintf(out, "  runtime      %u workers, %s polls, %s steals, %s parks, %s wakes sent\n", metrics->workers,
           text_count(metrics->polls, &polls), text_count(metrics->steals, &steals), text_count(metrics->parks, &parks),
           text_count(metrics->wakes_sent, &wakes));
