@@ -1,6 +1,7 @@
 # Shows the headers' plain comments to Doxygen: `/* text` that opens a line documents what follows (the
 # first one the file), `/* text */` after a member or a macro documents that one, and the contract's
-# parts become paragraphs.
+# parts become paragraphs. noria.h's first comment is the first page.
+1s|^/\*  *noria\.h: *|/** \\mainpage Noria's C API\n * |
 1s|^/\*  *\([a-z_/]*\.h\): *|/** \\file noria/\1\n * |
 2,$s|^\( *\)/\* |\1/** |
 s|\([;,]\) */\* \(.*\) \*/ *$|\1 /**< \2 */|

@@ -25,7 +25,8 @@
  *   frame. (A C++ compiler refuses a jump over an initialiser; a C compiler may only warn.)
  * - The frame is zero before the first poll: calloc, `= {0}`, or noria_frame_reset to begin anew.
  * - What is awaited is evaluated again at each poll, so it must be a poll form or something like it: READY,
- *   PENDING with a waker left, or an error. Arguments with side effects (`i++`) do not belong in it.
+ *   PENDING with a waker left, or an error. A call that never answers PENDING may stand in it too
+ *   (NORIA_TRY around one that can only fail). Arguments with side effects (`i++`) do not belong in it.
  * - Awaits may stand in loops, in branches and in blocks, but not inside a `switch` of your own, and only one a line.
  * - A function made so is a poll form itself: give it a frame of its own inside the caller's state and await
  *   it: NORIA_AWAIT(&s->frame, child_poll(&s->child, cx)).

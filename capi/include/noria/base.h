@@ -1,26 +1,35 @@
 /* base.h: the conventions that every Noria header follows.
  *
- * Returns.  Every function returns int32_t: NORIA_OK = NORIA_READY = 0, NORIA_PENDING = 1, a negative
- *           value is an error: `-errno` of the system, or `-NORIA_E...` (errors.def), below -4096.
- *           What a function creates comes back through its last argument. Three that answer a question say 1 for
- *           yes and 0 for no, beside their errors: noria_task_is_complete, noria_waker_will_wake,
- *           noria_budget_spent; the texts of errors and noria_version() answer what their names say.
- * Forms.    An operation `noria_X_Y(x, ..., &future)` gives a future; what is called in a loop has the poll form
- *           `noria_X_poll_Y(x, cx, ...)` too, which allocates nothing. noria_select, which has no X, has noria_select_poll.
- * Handles.  Opaque pointers; made by `_new` and its like, given back by `_drop` (or `_release` where
- *           they are counted). NULL is told by -EINVAL. A handle that was dropped must not be used again;
- *           that cannot be told at sane cost.
- * Options.  Plain structs that begin with `uint32_t size` (sizeof of the struct); zero in a field means
- *           the default; NORIA_NONE says "off", NORIA_UNLIMITED "no bound", NORIA_FOREVER is the
- *           duration without end. A longer struct than the library knows is taken when its tail is
- *           zero, else -E2BIG.
- * Time.     Durations and instants are uint64_t nanoseconds of the runtime's monotonic clock.
- * Comments. Each function tells `Threads:` (who may call), `Owner:` (what passes to whom), `Errors:`
- *           beyond the common ones, and with a callback `Callback:` (which thread, may it call back).
- * Common errors, not repeated below: -EINVAL (NULL or out of range), -ENOMEM, -NORIA_EFORKED (a runtime
- *           inherited through fork), -NORIA_ENOCONTEXT (NULL runtime and no current one),
- *           -NORIA_ESHUTDOWN (the runtime is closing).
- * Exceptions never cross this boundary: one that leaves a callback is caught, and the task fails. */
+ * - Returns: every function returns int32_t: NORIA_OK = NORIA_READY = 0, NORIA_PENDING = 1, a negative
+ *   value is an error: `-errno` of the system, or `-NORIA_E...` (errors.def), below -4096.
+ *   What a function creates comes back through its last argument. Three that answer a question say 1 for
+ *   yes and 0 for no, beside their errors: noria_task_is_complete, noria_waker_will_wake,
+ *   noria_budget_spent; the texts of errors and noria_version() answer what their names say.
+ * - Forms: an operation whose last argument is a `noria_future **` gives a future; what is called in a loop has
+ *   a poll form too, `noria_X_poll_Y(x, cx, ...)`, which allocates nothing. noria_select, which has no X, has
+ *   noria_select_poll.
+ * - Handles: opaque pointers; made by `_new` and its like, given back by `_drop` (or `_release` where
+ *   they are counted). NULL is told by -EINVAL. A handle that was dropped must not be used again;
+ *   that cannot be told at sane cost. A handle may outlive its runtime: to drop it stays right, and what needs the
+ *   runtime answers -NORIA_ESHUTDOWN, or -ECANCELED where it had begun.
+ * - The current runtime is what a NULL runtime means. In a poll it is the task's own, noria_runtime_block_on's too;
+ *   in a blocking job that of its pool; in a callback of noria_future_deliver the one that delivers. Elsewhere it is
+ *   the one that the thread entered last (noria_runtime_enter); entering another inside of these goes before. A `drop`,
+ *   `take` or `discard` that one of your calls runs finds what your thread has.
+ * - Options: plain structs that begin with `uint32_t size` (sizeof of the struct); zero in a field means
+ *   the default; NORIA_NONE says "off", NORIA_UNLIMITED "no bound", NORIA_FOREVER is the
+ *   duration without end. A longer struct than the library knows is taken when its tail is
+ *   zero, else -E2BIG.
+ * - Time: durations and instants are uint64_t nanoseconds of the runtime's monotonic clock.
+ * - Comments: each function tells `Threads:` (who may call), `Owner:` (what passes to whom), `Errors:`
+ *   beyond the common ones, and with a callback `Callback:` (which thread, may it call back).
+ * - Common errors, not repeated below: -EINVAL (NULL or out of range), -ENOMEM, -NORIA_EFORKED (a runtime
+ *   inherited through fork), -NORIA_ENOCONTEXT (NULL runtime and no current one),
+ *   -NORIA_ESHUTDOWN (the runtime is closing).
+ * - Usual causes of -EINVAL: a struct whose `size` was not set, of options or to be filled; a vtable without `size` or
+ *   `poll`, or with flags; a result of another size than the operation's; an address without port; no place for the
+ *   future or handle that is to be made.
+ * - Exceptions never cross this boundary: one that leaves a callback is caught, and the task fails. */
 #ifndef NORIA_BASE_H
 #define NORIA_BASE_H
 

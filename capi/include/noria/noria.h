@@ -1,11 +1,16 @@
 /* noria.h: the whole of Noria. Read base.h first: it states the conventions.
  *
- * base.h     conventions, errors, live counts      waker.h   wakers, contexts, budget
- * task.h     tasks, strands, blocking jobs         future.h  futures, select, join_all, time-out, delivery
- * runtime.h  runtimes                              time.h    sleeps, timers, intervals, the clock
- * buf.h      buffers                               source.h  readiness of descriptors
- * tcp.h      streams, listeners, copying           sync.h    semaphore, notify, oneshot
- * async.h    (included by itself) straight-line C on top of poll functions */
+ * - base.h: conventions, errors, live counts
+ * - task.h: tasks, strands, blocking jobs
+ * - runtime.h: runtimes
+ * - waker.h: wakers, contexts, budget
+ * - future.h: futures, select, join_all, time-out, delivery
+ * - time.h: sleeps, timers, intervals, the clock
+ * - tcp.h: streams, listeners, copying
+ * - source.h: readiness of descriptors
+ * - buf.h: buffers
+ * - sync.h: semaphore, notify, oneshot
+ * - async.h (included by itself): straight-line C on top of poll functions */
 #ifndef NORIA_H
 #define NORIA_H
 

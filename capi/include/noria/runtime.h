@@ -6,7 +6,14 @@
  *     noria_runtime_free(rt);
  *
  * A multi-thread runtime has its own workers. A current-thread runtime runs on the thread that first turns it
- * (noria_runtime_turn, noria_runtime_block_on) and belongs to that thread; others spawn into it and wake it. */
+ * (noria_runtime_turn, noria_runtime_block_on) and belongs to that thread; others spawn into it and wake it.
+ *
+ * Words that the options and counters below use:
+ * - ring: the queue of ready tasks that a worker has for itself, of a fixed size; others steal from it.
+ * - inject queue: the queue of all workers, for what comes from outside of them or found no room in a ring.
+ * - LIFO slot: holds the one task that was made ready last; it runs next on its worker, while its data is in cache.
+ * - wheel: holds the armed timers of a worker.
+ * - sentry: an idle worker that looks every 2 ms whether another is stuck in a long poll, and does its work then. */
 #ifndef NORIA_RUNTIME_H
 #define NORIA_RUNTIME_H
 
@@ -26,8 +33,8 @@ enum noria_runtime_kind {
 enum noria_reactor_kind {
   NORIA_REACTOR_AUTO = 0,
   NORIA_REACTOR_EPOLL = 1,
-  NORIA_REACTOR_IO_URING = 2, /* -ENOTSUP until it exists */
-  NORIA_REACTOR_KQUEUE = 3,   /* -ENOTSUP here */
+  NORIA_REACTOR_IO_URING = 2, /* -EOPNOTSUPP until it exists */
+  NORIA_REACTOR_KQUEUE = 3,   /* -EOPNOTSUPP here */
 };
 
 typedef struct noria_runtime_options {
@@ -39,7 +46,7 @@ typedef struct noria_runtime_options {
   uint32_t enable_time;        /* 0: on; NORIA_NONE: off, sleeping gives -NORIA_ENODRIVER */
   uint32_t reactor;            /* enum noria_reactor_kind */
   uint32_t pool_user_threads;  /* bound of the threads for noria_spawn_blocking, not NORIA_NONE; 0: 512 */
-  uint32_t pool_file_threads;  /* bound of those for files, not NORIA_NONE; 0: 16 */
+  uint32_t pool_file_threads;  /* bound of those for files, not NORIA_NONE; 0: 16; no operation uses it yet */
   uint32_t pool_name_threads;  /* bound of those for name look-ups, not NORIA_NONE; 0: 8 */
   uint32_t pool_queue_limit;   /* jobs queued at most, a class, not NORIA_NONE; 0: NORIA_UNLIMITED */
   uint32_t inject_interval;    /* polls between two looks at the inject queue; 0: tuned, at most 64 */
@@ -68,7 +75,9 @@ typedef struct noria_shutdown_report {
   uint64_t jobs_dropped; /* blocking jobs that had not begun */
   uint32_t polls_running;
   uint32_t jobs_running;
-  char names[512]; /* of what was running: lines, each ended by a newline, as many as fit */
+  /* Of what was running: lines, each ended by a newline, as many as fit. The jobs of noria_spawn_blocking are all
+   * named "blocking job". */
+  char names[512];
 } noria_shutdown_report;
 
 typedef struct noria_runtime_info_data {
@@ -88,12 +97,12 @@ typedef struct noria_worker_metrics {
   uint32_t worker;
   uint64_t polls;
   uint64_t steals;   /* tasks taken from others */
-  uint64_t overflow; /* tasks that the full ring sent to the inject queue */
+  uint64_t overflow; /* tasks that the full ring gave away: to the longer ring behind it or to the inject queue */
   uint64_t parks;
   uint64_t wakes_sent;  /* other workers woken by this one */
   uint64_t busy_ns;     /* time not parked */
   uint64_t queue_depth; /* now */
-  uint64_t lifo_polls;
+  uint64_t lifo_polls;  /* tasks that came from the LIFO slot */
   uint64_t sentry_acts; /* times it took over from a stuck worker */
 } noria_worker_metrics;
 
@@ -122,7 +131,7 @@ typedef struct noria_metrics {
 /* Makes and starts a runtime. NULL options: all defaults.
  * Threads: any.  Owner: `*out` is one reference, given back by noria_runtime_release or _free.
  * Callback: the option struct says where the hooks and the clock run; none of them may call Noria or throw.
- * Errors: -ENOTSUP for a reactor that is not there, -E2BIG, -EMFILE and others of the system. */
+ * Errors: -EOPNOTSUPP for a reactor that is not there, -E2BIG, -EMFILE and others of the system. */
 NORIA_API int32_t noria_runtime_new(const noria_runtime_options *options, noria_runtime **out);
 
 /* One reference more.
@@ -136,25 +145,29 @@ NORIA_API int32_t noria_runtime_retain(noria_runtime *rt);
  * refuse here, or, in a job, leave to the owner: hand it to that thread. */
 NORIA_API int32_t noria_runtime_release(noria_runtime *rt);
 
-/* noria_runtime_shutdown with time-out 0, then noria_runtime_release. What is left running keeps its own reference.
+/* noria_runtime_shutdown with time-out 0, then noria_runtime_release. What is left running keeps its own reference, and
+ * that is no error here: noria_runtime_shutdown tells of it.
  * Threads: any.  Owner: takes a reference (on an error not).
  * Errors: -NORIA_EWRONGTHREAD where noria_runtime_shutdown answers it. */
 NORIA_API int32_t noria_runtime_free(noria_runtime *rt);
 
 /* Ends the runtime: no new work; every task is dropped, every pending future cancelled, jobs that have not
  * begun are dropped; polls and jobs that run are waited for up to `timeout_ns`, then named in `report` (which
- * may be NULL) and left to end by themselves. They have 50 ms at least, also where the time-out is less. From a worker,
- * job or callback of this runtime it starts the end and answers NORIA_PENDING; a reaper finishes, or who drives a
+ * may be NULL; else its `size` is set) and left to end by themselves. They have 50 ms at least, also where the
+ * time-out is less. From a worker, job or callback of this runtime it starts the end and answers NORIA_PENDING; a
+ * reaper finishes, or who drives a
  * current-thread runtime when he returns (local tasks that a job finds between two turns: the next turn). `timeout_ns` and
  * `report` are not used then: the reaper waits for up to 1 s, the driver for the 50 ms. A second call, from outside, waits
  * for the end and reports it. A current-thread runtime is ended by the thread that owns it (or by anyone while no thread
  * drives it; local tasks only by the owner).
  * Threads: any.  Owner: references stay as they are.
- * Errors: -ETIMEDOUT when something was left running; -NORIA_EWRONGTHREAD, and nothing was done, while another thread
+ * Errors: -ETIMEDOUT when something was left running; -EINVAL and -E2BIG for the size of `report`, and nothing was done;
+ * -NORIA_EWRONGTHREAD, and nothing was done, while another thread
  * drives a current-thread runtime or has local tasks in it. */
 NORIA_API int32_t noria_runtime_shutdown(noria_runtime *rt, uint64_t timeout_ns, noria_shutdown_report *report);
 
-/* Makes `rt` the thread's current runtime, for calls that are given NULL. Nests.
+/* Makes `rt` the thread's current runtime, for calls that are given NULL. Nests. Polls, jobs and deliveries have
+ * their runtime for the current one without it (base.h).
  * Threads: any.  Owner: holds a reference until noria_runtime_leave.  Errors: the common ones. */
 NORIA_API int32_t noria_runtime_enter(noria_runtime *rt);
 
@@ -165,7 +178,8 @@ NORIA_API int32_t noria_runtime_enter(noria_runtime *rt);
 NORIA_API int32_t noria_runtime_leave(noria_runtime *rt);
 
 /* Polls a state on this thread until it is done, while the runtime runs; on a current-thread runtime this
- * thread drives it meanwhile. `out` (may be NULL) gets how it ended. `drop` is called before it returns, unless
+ * thread drives it meanwhile. `out` (may be NULL) gets how it ended: the answer is NORIA_OK also when the poll failed, or
+ * was aborted because the runtime closed. `drop` is called before it returns, unless
  * the vtable has `take`: then the state stays the caller's.
  * Threads: any that is not inside a runtime; current-thread: its owner.  Owner: the state is borrowed.
  * Callback: poll and drop on this thread.

@@ -1,6 +1,7 @@
 /* tcp.h: TCP streams and listeners, and copying between streams without passing user space.
  *
- * An address is text: "127.0.0.1:80", "[::1]:80", "name:80" (names are looked up on the blocking pool).
+ * An address is the text HOST:PORT, the port a number: "127.0.0.1:80", "[::1]:80", "name:80" (names are looked up on
+ * the blocking pool). All interfaces are "0.0.0.0:PORT" or "[::]:PORT".
  * A stream may be used by two tasks at once, one reading and one writing. Poll forms borrow caller memory only
  * during the call; future forms hold a noria_buf. A read of zero bytes is the peer's end of stream.
  * Reads, writes and readiness have both forms. Peeks and reads and writes of several pieces are poll forms only: a

@@ -30,7 +30,8 @@ NORIA_API int32_t noria_sleep_until(noria_runtime *rt, uint64_t deadline_ns, nor
  * Threads: any.  Owner: `*out` is the caller's, given back by noria_timer_drop.  Errors: -NORIA_ENODRIVER. */
 NORIA_API int32_t noria_timer_new(noria_runtime *rt, noria_timer **out);
 
-/* Arms the timer for `deadline_ns`, whether it was armed, has fired or was cancelled. O(1).
+/* Arms the timer for `deadline_ns`, whether it was armed, has fired or was cancelled. O(1). That is an instant, not a
+ * duration: in a second it is noria_now(rt, &now), then noria_timer_reset(timer, now + 1000000000).
  * Threads: any.  Owner: nothing passes.  Errors: the common ones. */
 NORIA_API int32_t noria_timer_reset(noria_timer *timer, uint64_t deadline_ns);
 
