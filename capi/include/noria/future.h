@@ -76,7 +76,7 @@ NORIA_API int32_t noria_select(noria_runtime *rt, noria_future *const *futures, 
 NORIA_API int32_t noria_select_poll(noria_future *const *futures, size_t count, const noria_cx *cx, size_t *index);
 
 /* A future that is ready when all of `futures` are; noria_join_all_result tells each one's. Its own status is
- * NORIA_OK whatever theirs are.
+ * NORIA_OK whatever theirs are (-ECANCELED where it was cancelled itself).
  * Threads: their owner.  Owner: takes all of them (on an error none).  Errors: -EINVAL for a NULL among them. */
 NORIA_API int32_t noria_join_all(noria_runtime *rt, noria_future *const *futures, size_t count, noria_future **out);
 
