@@ -14,6 +14,7 @@ namespace noria {
 // A base for classes that are made by new: std::bad_alloc where there is no memory.
 class Allocated {
  public:
+  // NOLINTNEXTLINE(misc-new-delete-overloads): the sized delete below matches it
   static void* operator new(std::size_t size) { return checked(raw_alloc(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__)); }
   static void* operator new(std::size_t size, std::align_val_t align) {
     return checked(raw_alloc(size, static_cast<std::size_t>(align)));

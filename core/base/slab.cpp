@@ -76,6 +76,7 @@ void* Slab::alloc_slow(SlotKind kind, std::size_t slot_class) noexcept {
   }
   if (chunk->free == nullptr) carve(chunk);
   FreeSlot* slot = chunk->free;
+  NORIA_ASSERT(slot != nullptr, "a chunk that is made the current one has room");
   chunk->free = slot->next;
   ++chunk->used;
   unpoison(slot, chunk->slot_size);

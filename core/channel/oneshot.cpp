@@ -7,7 +7,7 @@
 
 namespace noria::channel {
 
-char Oneshot::kTaken;
+char Oneshot::taken_mark_;
 
 std::int32_t Oneshot::send(void* value) {
   value_ = value;  // not seen by anyone unless VALUE follows

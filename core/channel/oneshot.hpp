@@ -65,7 +65,7 @@ class Oneshot {
  private:
   friend class OneshotWait;
 
-  static char kTaken;  // its address is no value of a user
+  static char taken_mark_;  // its address is no value of a user
 
   static constexpr std::uint64_t kValue = 1;
   static constexpr std::uint64_t kTxGone = 2;
@@ -82,9 +82,9 @@ class Oneshot {
     return holder.load(NORIA_ACQUIRE) != nullptr;
   }
   // The value was passed on. `word` is the life word.
-  bool taken(std::uint64_t word) const { return (word & kValue) != 0 && value_ == &kTaken; }
+  bool taken(std::uint64_t word) const { return (word & kValue) != 0 && value_ == &taken_mark_; }
   // With VALUE set, and by who has the receiver's side.
-  void* take_value() { return std::exchange(value_, &kTaken); }
+  void* take_value() { return std::exchange(value_, &taken_mark_); }
   // Leaves a clone of `waker` in its slot. False: one of `over` is set, so there is nothing to wait for.
   [[nodiscard]] bool leave(const noria_waker& waker, noria_waker& slot, std::uint64_t flag, std::uint64_t over);
   // Sets `flags`, takes both wakers, gives a reference back if `unref`. False, with nothing done: one of `unless` is set.
@@ -98,11 +98,11 @@ class Oneshot {
   void end(std::uint64_t word);
 
   // The first line is all that sending and receiving touch.
-  LifeWord life_;                            // the word
-  void* value_ = nullptr;                    // the sender until VALUE, then the receiver; &kTaken once it was passed on
-  void (*discard_)(void* value);             // immutable
-  runtime::Core* core_;                      // immutable
-  noria_waker rx_waker_{};                   // O1
+  LifeWord life_;                 // the word
+  void* value_ = nullptr;         // the sender until VALUE, then the receiver; &taken_mark_ once it was passed on
+  void (*discard_)(void* value);  // immutable
+  runtime::Core* core_;           // immutable
+  noria_waker rx_waker_{};        // O1
   Atomic<OneshotWait*> rx_holder_{nullptr};  // see oneshot_wait.hpp
   noria_waker tx_waker_{};                   // O1
   Atomic<OneshotWait*> tx_holder_{nullptr};  // as rx_holder_

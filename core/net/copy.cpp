@@ -117,7 +117,7 @@ std::int32_t CopyOp::move(const noria_cx* cx) {
   for (int round = 0; round < kRounds; ++round) {
     // ORDER: acquire, pairs with cancel: the streams are no longer ours. The task is aborted, and needs no wake.
     if (cancelled.load(NORIA_ACQUIRE)) return NORIA_PENDING;
-    for (int i = 0; i < way_count; ++i) {
+    for (int i = 0; i < way_count && i < 2; ++i) {
       if (pending[i]) continue;
       switch (ways[i].step(cx, signals)) {
         case Way::Step::kMoved:

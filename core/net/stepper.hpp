@@ -14,7 +14,7 @@ struct Stepper : task::Future {
   using StepFn = void (*)(Stepper*, std::uint32_t signals);
 
   Stepper(const task::FutureOps* step_ops, runtime::Core* owner, StepFn step_fn)
-      : Future(step_ops, owner), step(step_fn) {}
+      : Future(step_ops, owner), step_(step_fn) {}
 
   // Any thread that holds a reference.
   void signal(std::uint32_t bits) {
@@ -23,7 +23,7 @@ struct Stepper : task::Future {
     ref();
     for (std::uint32_t idle = kStepping;; idle = kStepping) {
       // ORDER: acq_rel, as above.
-      step(this, signals_.fetch_and(kStepping, NORIA_ACQ_REL) & ~kStepping);
+      step_(this, signals_.fetch_and(kStepping, NORIA_ACQ_REL) & ~kStepping);
       // ORDER: acq_rel, publishes the state to the next stepper. Failure: new signals have come.
       if (signals_.compare_exchange_strong(idle, 0, NORIA_ACQ_REL)) break;
     }
@@ -33,7 +33,7 @@ struct Stepper : task::Future {
  private:
   static constexpr std::uint32_t kStepping = std::uint32_t{1} << 31;
 
-  const StepFn step;
+  const StepFn step_;
   Atomic<std::uint32_t> signals_{0};
 };
 

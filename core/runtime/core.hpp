@@ -109,7 +109,7 @@ class Core {
   // Something runs outside of the workers, so that paused time must not jump: every hold is given back by release_clock.
   void hold_clock();
   void release_clock();
-  bool clock_held();
+  bool jump_clock(std::uint64_t deadline_ns);
 
   // A job of the user's was discarded by the pool.
   void count_dropped_job() {
@@ -169,6 +169,8 @@ class Core {
 
  private:
   friend class EngineDriver;
+
+  bool clock_held();
 
   static constexpr std::uint32_t kOpen = 0;
   static constexpr std::uint32_t kClaimed =
@@ -280,6 +282,7 @@ class Core {
   Atomic<std::uint32_t> blocked_in_place_{0};
   Atomic<std::uint64_t> jobs_dropped_{0};
   Atomic<std::uint32_t> clock_holds_{0};
+  Atomic<bool> jumping_{false};           // the poller moves paused time
   Atomic<std::uintptr_t> owner_{0};       // thread that a current-thread runtime belongs to
   Atomic<std::uint32_t> driving_{kFree};  // who has its worker now
 

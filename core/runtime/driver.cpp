@@ -46,11 +46,7 @@ void EngineDriver::fire_due(std::uint32_t wheel, std::uint64_t now_ns, bool owne
 
 bool EngineDriver::would_jump() const { return core_.clock_.paused(); }
 
-bool EngineDriver::jump(std::uint64_t deadline_ns) {
-  if (!core_.clock_.paused() || core_.clock_held()) return false;
-  core_.clock_.advance_to(deadline_ns);
-  return true;
-}
+bool EngineDriver::jump(std::uint64_t deadline_ns) { return core_.jump_clock(deadline_ns); }
 
 void EngineDriver::pushed_late() { core_.pushed_late(); }
 

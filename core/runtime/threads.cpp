@@ -84,6 +84,7 @@ void Core::run_worker(sched::Worker& worker) {
   } else {
     // ORDER: acq_rel, pairs with block_in_place.
     blocked_in_place_.fetch_sub(1, NORIA_ACQ_REL);
+    release_clock();
     t_context.pool_core = before;
   }
 }

@@ -245,8 +245,11 @@ std::int32_t Core::block_in_place(std::int32_t (*run)(void*), void* arg, std::in
   Core* holds = t_context.worker_core;
   if (holds != nullptr) {
     if (t_context.task == nullptr) return -NORIA_ENESTED;  // a callback of the worker itself
-    if (std::int32_t error = give_worker_away(); error != NORIA_OK) return error;
-    holds->hold_clock();
+    holds->hold_clock();  // before another thread has the worker, and until the poll ends (run_worker)
+    if (std::int32_t error = give_worker_away(); error != NORIA_OK) {
+      holds->release_clock();
+      return error;
+    }
   }
   std::int32_t answer;
   try {
@@ -254,7 +257,6 @@ std::int32_t Core::block_in_place(std::int32_t (*run)(void*), void* arg, std::in
   } catch (...) {
     answer = -NORIA_ETHROWN;
   }
-  if (holds != nullptr) holds->release_clock();
   if (result != nullptr) *result = answer;
   return NORIA_OK;
 }

@@ -190,6 +190,7 @@ void Worker::look_at_driver() {
   task::Driver& driver = scheduler_.driver();
   std::uint64_t now_ns = driver.now_ns();
   pace_driver(now_ns);
+  if (NORIA_UNLIKELY(--until_help_ == 0)) help_beside_work();
   if (driver.due(index_, now_ns)) driver.fire_due(index_, now_ns, true);
   if (!scheduler_.take_poller(index_)) return;
   if (driver.has_sources()) driver.wait(0, 0);

@@ -5,6 +5,8 @@
 // again and again still finds it. If there is anything that the stuck worker keeps from others (its queue and LIFO slot, its wheel, the inject queue, a reactor
 // that nobody polls), the sentry gets up and does it, what is due first. A count that moves slowly over a long queue is a backlog; it is shared then.
 // When a tick finds all parked several times in a row the sentry sleeps without end, and whoever wakes first rings it (I3, I4).
+#include <utility>
+
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/sleep.hpp"
@@ -48,20 +50,45 @@ std::uint64_t Worker::cap_ns(const Sleep& sleep) const {
   return since_ns < Scheduler::kSentryTickNs ? Scheduler::kSentryTickNs - since_ns : 0;
 }
 
+// Polls and parks of a worker since this one saw it last.
+std::uint64_t Worker::steps_since_tick(std::uint32_t index) {
+  WorkerCounters& counters = scheduler_.worker(index).counters();
+  std::uint64_t steps = counters.polls.get() + counters.parks.get();
+  return steps - std::exchange(seen_steps_[index], steps);
+}
+
+// Where nobody is idle there is no sentry: a busy worker looks after those that wait behind a stuck poll, now and then (P5).
+void Worker::help_beside_work() {
+  until_help_ = kHelpInterval;
+  std::uint64_t real_ns = monotonic_ns();
+  if (scheduler_.workers() == 1 || real_ns - ticked_ns_ < Scheduler::kSentryTickNs) return;
+  ticked_ns_ = real_ns;
+  for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) {
+    Worker& worker = scheduler_.worker(i);
+    if (steps_since_tick(i) != 0 || i == index_ || worker.park_state().parked() || worker.stealable() == 0) continue;
+    sync::Ring<task::Task> taken;
+    std::uint32_t moved = 0;
+    if (task::Task* first = worker.steal_for(taken, true, moved)) push(first, task::Hint::kRequeue);
+    while (task::Task* task = taken.pop()) push(task, task::Hint::kRequeue);
+    counters_.steals.add(moved);
+  }
+}
+
 bool Worker::must_act() {
   std::uint64_t now_ns = scheduler_.driver().now_ns();
   bool act = false;
   for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) {
     Worker& worker = scheduler_.worker(i);
-    std::uint64_t steps = worker.counters().polls.get() + worker.counters().parks.get();
-    std::uint64_t moved = steps - seen_steps_[i];
-    seen_steps_[i] = steps;
+    std::uint64_t moved = steps_since_tick(i);
     if (i == index_ || worker.park_state().parked()) continue;
     if (moved == 0) {
       act = act || stuck_worker_needs_help(worker, now_ns);
     } else {
       std::uint64_t queued = worker.stealable() + scheduler_.inject().size();
       act = act || queued * (Scheduler::kSentryTickNs / moved) > Scheduler::kBacklogNs;
+      // It polls, and has not found the time to look at its wheel: its polls take long since a moment ago.
+      std::uint64_t deadline_ns = scheduler_.driver().next_deadline_ns(i);
+      act = act || (deadline_ns < now_ns && now_ns - deadline_ns > Scheduler::kSentryTickNs);
     }
   }
   return act;

@@ -67,7 +67,7 @@ inline Task* Worker::take_lifo() {
 
 inline Task* Worker::take_in_order() {
   if (Task* task = older_.pop()) return task;
-  if (NORIA_UNLIKELY(spilled_)) {
+  if (NORIA_UNLIKELY(spilled_ != 0)) {
     if (Task* task = refill()) return task;
   }
   return ring_.pop();
@@ -208,11 +208,11 @@ void Worker::push(Task* task, Hint hint) {
 // ring: whatever the backlog, what was ready first is polled first. Where they are spawned, it waits in the shard for whoever has
 // nothing to do: a task that splits its work again and again is followed into the depth, else all of its tree would be queued at once.
 void Worker::overflow(Task* task, Hint hint) {
-  if (hint == Hint::kRequeue && !spilled_ && older_.size() <= kOlder - sync::Ring<Task>::kHalf) {
+  if (hint == Hint::kRequeue && spilled_ == 0 && older_.size() <= kOlder - sync::Ring<Task>::kHalf) {
     counters_.overflow.add(ring_.move_half(older_));
   } else {
     overflow_to_shard();
-    if (hint == Hint::kRequeue) spilled_ = true;
+    if (hint == Hint::kRequeue) spilled_ = scheduler_.inject().size(index_);
   }
   NORIA_ASSERT(ring_.push(task) != 0, "half of a full ring was taken, by its owner or by a thief");
   if (backlog() >= wake_length_) scheduler_.wake_for_backlog(*this);
@@ -243,8 +243,8 @@ Task* Worker::take_local() {
 
 // The look that comes in any case (P5); of what it finds one is polled at once.
 Task* Worker::take_inject() {
-  until_inject_ = inject_interval_;
-  std::uint32_t free = spilled_ ? kOlder - older_.size() : sync::Ring<Task>::kSlots - ring_.size();
+  until_inject_ = std::max<std::uint32_t>(inject_interval_, 2);  // what is queued here has its turn in between
+  std::uint32_t free = spilled_ != 0 ? kOlder - older_.size() : sync::Ring<Task>::kSlots - ring_.size();
   return keep(scheduler_.inject().pop(rotation_++, std::clamp<std::uint32_t>(free / 4, 1, sync::Ring<Task>::kHalf)));
 }
 
@@ -252,7 +252,7 @@ Task* Worker::take_inject() {
 Task* Worker::keep(task::Queue taken) {
   Task* first = taken.pop();
   while (Task* task = taken.pop()) {
-    if (!spilled_) {
+    if (spilled_ == 0) {
       push_ring(task, Hint::kRequeue);
     } else {
       NORIA_ASSERT(older_.push(task) != 0, "no more was taken than fits");
@@ -261,10 +261,12 @@ Task* Worker::keep(task::Queue taken) {
   return first;
 }
 
-// older_ is empty.
+// older_ is empty. What has come into the shard since it was spilled into last is not older than the ring.
 Task* Worker::refill() {
-  Task* task = keep(scheduler_.inject().pop_shard(index_, sync::Ring<Task>::kHalf));
-  spilled_ = task != nullptr;
+  task::Queue taken = scheduler_.inject().pop_shard(index_, std::min<std::size_t>(spilled_, sync::Ring<Task>::kHalf));
+  std::size_t left = taken.empty() ? 0 : spilled_ - taken.size();
+  Task* task = keep(taken);
+  spilled_ = left;
   return task;
 }
 
@@ -323,7 +325,7 @@ Task* Worker::steal(bool slot_too) {
     std::uint32_t victim = (start + i) % count;
     if (victim == index_) continue;
     std::uint32_t moved = 0;
-    Task* task = scheduler_.worker(victim).steal_for(*this, slot_too, moved);
+    Task* task = scheduler_.worker(victim).steal_for(ring_, slot_too, moved);
     if (task == nullptr) continue;
     counters_.steals.add(moved);
     return task;
@@ -331,9 +333,9 @@ Task* Worker::steal(bool slot_too) {
   return nullptr;
 }
 
-Task* Worker::steal_for(Worker& thief, bool slot_too, std::uint32_t& moved) {
-  if (Task* task = older_.steal_into(thief.ring_, moved)) return task;
-  if (Task* task = ring_.steal_into(thief.ring_, moved)) return task;
+Task* Worker::steal_for(sync::Ring<Task>& thief, bool slot_too, std::uint32_t& moved) {
+  if (Task* task = older_.steal_into(thief, moved)) return task;
+  if (Task* task = ring_.steal_into(thief, moved)) return task;
   // ORDER: acq_rel, takes the task from its owner, who published it.
   Task* task = slot_too ? lifo_.exchange(nullptr, NORIA_ACQ_REL) : nullptr;
   moved = task != nullptr ? 1 : 0;

@@ -74,8 +74,8 @@ class Worker final : public task::Home, public Allocated {
   // --- any thread
   // Takes everything that others may poll, for shutdown.
   void take_all(task::Queue& to);
-  // Takes half of the ring, or (`slot_too`) what is in the LIFO slot, into the ring of `thief`.
-  task::Task* steal_for(Worker& thief, bool slot_too, std::uint32_t& moved);
+  // Takes half of the ring, or (`slot_too`) what is in the LIFO slot, into `thief`, an empty ring of the caller's.
+  task::Task* steal_for(sync::Ring<task::Task>& thief, bool slot_too, std::uint32_t& moved);
   WorkerCounters& counters() { return counters_; }
   const WorkerCounters& counters() const { return counters_; }
   std::uint32_t queue_depth() const;
@@ -89,8 +89,9 @@ class Worker final : public task::Home, public Allocated {
  private:
   static constexpr std::uint32_t kLifoInARow = 3;
   static constexpr std::uint32_t kDriverInterval = 61;
-  static constexpr std::uint32_t kInjectInterval = 61;         // P5 allows 64
-  static constexpr std::uint32_t kInjectIntervalLeast = 4;     // the lock is worth that many polls
+  static constexpr std::uint32_t kHelpInterval = 16;        // looks at the driver: 16 ms at most, or a thousand polls
+  static constexpr std::uint32_t kInjectInterval = 61;      // P5 allows 64
+  static constexpr std::uint32_t kInjectIntervalLeast = 4;  // the lock is worth that many polls
   static constexpr std::uint64_t kInjectPatienceNs = 200'000;  // what comes from outside waits about that long at most
   static constexpr std::uint32_t kOlder = 4096;
   static constexpr std::uint32_t kSampleInterval = 64;
@@ -137,6 +138,8 @@ class Worker final : public task::Home, public Allocated {
   // sentry.cpp
   bool tick(Sleep& sleep);
   bool must_act();
+  void help_beside_work();
+  std::uint64_t steps_since_tick(std::uint32_t index);
   bool stuck_worker_needs_help(Worker& worker, std::uint64_t now_ns);
   std::uint64_t cap_ns(const Sleep& sleep) const;
   void serve_the_stuck();
@@ -149,6 +152,7 @@ class Worker final : public task::Home, public Allocated {
   std::uint32_t inject_interval_;
   std::uint32_t until_inject_;
   std::uint32_t until_driver_ = kDriverInterval;
+  std::uint32_t until_help_ = kHelpInterval;  // looks at the driver
   std::uint32_t driver_interval_ = kDriverInterval;
   std::uint32_t until_sample_ = kSampleInterval;
   std::uint32_t rotation_ = 0;
@@ -161,7 +165,7 @@ class Worker final : public task::Home, public Allocated {
   bool acting_ = false;                // as the sentry, for a stuck worker: what is due first
   bool helping_ = false;               // then what it has queued
   bool local_turn_ = false;
-  bool spilled_ = false;  // the own shard of the inject queue may hold what is older than ring_
+  std::size_t spilled_ = 0;  // so many of the own shard of the inject queue, at most, are older than ring_
   task::Queue local_;
   Vector<std::uint64_t> seen_steps_;  // polls and parks of each worker at this one's last tick as the sentry
   std::uint64_t ticked_ns_;           // when that was, real time

@@ -83,6 +83,46 @@ Test(BlockInPlace, Throwing_function_is_told) {
   });
 }
 
+// Frozen time stands still while a poll runs, also while it blocks and after that.
+Test(BlockInPlace, P6_frozen_time_does_not_jump_before_the_poll_ends) {
+  noria_runtime_options options{};
+  options.clock_paused = 1;
+  on_runtimes(
+      kOne | kTwo,
+      [](Lane& lane) {
+        noria_future* hour = nullptr;
+        std::atomic<bool> end{false};
+        noria_task* sleeper = spawn(lane.rt, [&](const noria_cx* cx) -> int32_t {  // something to jump to
+          for (;;) {
+            if (hour != nullptr && noria_future_poll(hour, cx) == NORIA_PENDING) return NORIA_PENDING;
+            if (hour != nullptr) NORIA_OK_CALL(noria_future_drop(std::exchange(hour, nullptr)));
+            if (end) return NORIA_READY;
+            NORIA_OK_CALL(noria_sleep(lane.rt, 3600 * kSecond, &hour));
+          }
+        });
+        auto now = [&] {
+          std::uint64_t now_ns = 0;
+          NORIA_OK_CALL(noria_now(lane.rt, &now_ns));
+          return now_ns;
+        };
+        for (int i = 0; i < rounds(100, 2000); ++i) {
+          lane.join(spawn(lane.rt, [&](const noria_cx*) -> int32_t {
+            std::uint64_t began_ns = now();
+            auto same = [&](const char* when) {
+              for (int look = 0; look < 1000; ++look) NORIA_CHECK(now() == began_ns, "P6: frozen time jumped %s", when);
+            };
+            int32_t result = 0;
+            NORIA_OK_CALL(in_place([&] { same("in block_in_place"); }, &result));
+            same("behind block_in_place");
+            return NORIA_READY;
+          }));
+        }
+        end = true;
+        lane.join(sleeper);
+      },
+      options);
+}
+
 Test(BlockInPlace, Shutdown_waits_for_it_up_to_its_time_out) {
   for (std::uint32_t workers : {1u, 2u}) {
     Watchdog watchdog("shutdown beside block_in_place");
