@@ -109,6 +109,8 @@ class Core {
   // Something runs outside of the workers, so that paused time must not jump: every hold is given back by release_clock.
   void hold_clock();
   void release_clock();
+  bool clock_held();
+  // Moves paused time forward, unless it is held. The poller.
   bool jump_clock(std::uint64_t deadline_ns);
 
   // A job of the user's was discarded by the pool.
@@ -169,8 +171,6 @@ class Core {
 
  private:
   friend class EngineDriver;
-
-  bool clock_held();
 
   static constexpr std::uint32_t kOpen = 0;
   static constexpr std::uint32_t kClaimed =
