@@ -202,7 +202,8 @@ NORIA_API int32_t noria_runtime_turn(noria_runtime *rt, uint64_t timeout_ns, uin
 NORIA_API int32_t noria_runtime_fd(noria_runtime *rt, int32_t *out);
 
 /* How long a foreign loop may sleep before it must turn the runtime: 0 if something is ready, NORIA_FOREVER if
- * only I/O or a wake can bring work.
+ * only I/O or a wake can bring work. With a paused clock it is 0 while a deadline is left: turn with a time-out then,
+ * for a turn of 0 moves no time.
  * Threads: its owner.  Owner: nothing passes.  Errors: -NORIA_EWRONGKIND, -NORIA_EWRONGTHREAD. */
 NORIA_API int32_t noria_runtime_next_timeout(noria_runtime *rt, uint64_t *timeout_ns);
 

@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-/* A semaphore with `permits`.
- * Threads: any.  Owner: `*out` is the caller's, given back by noria_semaphore_drop.  Errors: the common ones. */
+/* A semaphore with `permits`, UINT64_MAX / 4 at most.
+ * Threads: any.  Owner: `*out` is the caller's, given back by noria_semaphore_drop.
+ * Errors: -EINVAL for more, and the common ones. */
 NORIA_API int32_t noria_semaphore_new(noria_runtime *rt, uint64_t permits, noria_semaphore **out);
 
 /* Takes `count` permits if they are there and nobody waits.

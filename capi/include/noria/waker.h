@@ -21,6 +21,7 @@ typedef struct noria_waker {
   void *extra;
 } noria_waker;
 
+/* None of them may throw: what leaves one ends the process. */
 struct noria_waker_vtable {
   void (*clone)(const noria_waker *waker, noria_waker *out);
   void (*wake)(noria_waker *waker); /* wakes and consumes */
