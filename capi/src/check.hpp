@@ -81,6 +81,12 @@ inline task::Future* from_c(noria_future* future) { return reinterpret_cast<task
   return check_size(vtable, vtable->size, sizeof(noria_task_vtable));
 }
 
+// A switch of an option struct: 1 is on, 0 and NORIA_NONE are off.
+[[nodiscard]] inline std::int32_t check_switch(std::uint32_t& value) {
+  if (value == NORIA_NONE) value = 0;
+  return value > 1 ? -EINVAL : NORIA_OK;
+}
+
 // Reads an option struct that the caller filled in.
 template <typename T>
 [[nodiscard]] std::int32_t read_struct(const T* from, T& to) {

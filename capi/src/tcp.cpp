@@ -50,6 +50,7 @@ int32_t noria_tcp_connect(noria_runtime* rt, const char* address, const noria_tc
   noria_tcp_connect_options known{};
   if (options != nullptr) {
     if (int32_t error = capi::read_struct(options, known); error != NORIA_OK) return error;
+    if (int32_t error = capi::check_switch(known.delay); error != NORIA_OK) return error;
   }
   return net::connect(core, address, known, out);
 }

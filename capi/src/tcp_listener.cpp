@@ -29,6 +29,9 @@ int32_t noria_tcp_listen(noria_runtime* rt, const char* address, const noria_tcp
   noria_tcp_listen_options known{};
   if (options != nullptr) {
     if (int32_t error = capi::read_struct(options, known); error != NORIA_OK) return error;
+    if (int32_t error = capi::check_switch(known.reuse_port); error != NORIA_OK) return error;
+    if (int32_t error = capi::check_switch(known.ipv6_only); error != NORIA_OK) return error;
+    if (known.backlog == NORIA_NONE) return -EINVAL;
   }
   return net::listen(core, address, known, out);
 }

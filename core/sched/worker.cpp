@@ -204,8 +204,8 @@ void Worker::push(Task* task, Hint hint) {
   push_ring(task, hint);
 }
 
-// Where tasks are woken, the older half of the ring goes behind what is older still, and all of that is polled before anything in the
-// ring: whatever the backlog, what was ready first is polled first. Where they are spawned, it waits in the shard for whoever has
+// Where events wake tasks and tasks yield, the older half of the ring goes behind what is older still, and all of that is polled before anything in the
+// ring: whatever the backlog, what was ready first is polled first. Where they are spawned, or woken out of a poll, it waits in the shard for whoever has
 // nothing to do: a task that splits its work again and again is followed into the depth, else all of its tree would be queued at once.
 void Worker::overflow(Task* task, Hint hint) {
   if (hint == Hint::kRequeue && spilled_ == 0 && older_.size() <= kOlder - sync::Ring<Task>::kHalf) {

@@ -116,6 +116,32 @@ Test(TcpForms, Buffers_that_cannot_be_used_are_told) {
     count = 0;
     cr_assert_eq(noria_tcp_poll_read_buf(link.a, waker.cx(), text), -EBADF);
     cr_assert_eq(noria_tcp_poll_write_buf(link.a, waker.cx(), text, &count), -EBADF);
+    cr_assert_eq(noria_tcp_poll_write_buf(link.a, waker.cx(), empty, &count), -EBADF, "of nothing, too");
     for (noria_buf* buf : {empty, text}) assert_ok(noria_buf_release(buf), "release");
+  });
+}
+
+Test(TcpForms, A2_switches_of_options_are_zero_one_or_none) {
+  on_each_runtime([](Lane& lane) {
+    noria_future* future = nullptr;
+    noria_tcp_listen_options listen{};
+    listen.size = sizeof listen;
+    listen.reuse_port = 2;
+    cr_assert_eq(noria_tcp_listen(lane.rt, "127.0.0.1:0", &listen, &future), -EINVAL);
+    listen.reuse_port = NORIA_NONE;
+    listen.ipv6_only = 7;
+    cr_assert_eq(noria_tcp_listen(lane.rt, "127.0.0.1:0", &listen, &future), -EINVAL);
+    listen.ipv6_only = NORIA_NONE;
+    listen.backlog = NORIA_NONE;
+    cr_assert_eq(noria_tcp_listen(lane.rt, "127.0.0.1:0", &listen, &future), -EINVAL);
+    listen.backlog = NORIA_UNLIMITED;
+    noria_tcp_listener* listener = nullptr;
+    assert_ok(noria_tcp_listen(lane.rt, "127.0.0.1:0", &listen, &future), "listen");
+    assert_ok(lane.await(future, &listener, sizeof listener), "listening");
+    assert_ok(noria_tcp_listener_drop(listener), "drop");
+    noria_tcp_connect_options connect{};
+    connect.size = sizeof connect;
+    connect.delay = 3;
+    cr_assert_eq(noria_tcp_connect(lane.rt, "127.0.0.1:1", &connect, &future), -EINVAL);
   });
 }

@@ -7,7 +7,8 @@
  *   noria_budget_spent; the texts of errors and noria_version() answer what their names say.
  * - Forms: an operation whose last argument is a `noria_future **` gives a future; what is called in a loop has
  *   a poll form too, `noria_X_poll_Y(x, cx, ...)`, which allocates nothing. noria_select, which has no X, has
- *   noria_select_poll.
+ *   noria_select_poll; cx stands behind what is asked for in noria_source_poll_ready,
+ *   noria_tcp_poll_ready and noria_semaphore_poll_acquire.
  * - Handles: opaque pointers; made by `_new` and its like, given back by `_drop` (or `_release` where
  *   they are counted). NULL is told by -EINVAL. A handle that was dropped must not be used again;
  *   that cannot be told at sane cost. A handle may outlive its runtime: to drop it stays right, and what needs the
