@@ -43,6 +43,10 @@ bool ThreadWaker::wait(std::uint64_t deadline_ns) {
   return true;
 }
 
+void ThreadWaker::wait_untaken() {
+  while (!notified()) sync::futex_wait(notified_, 0, kNever);
+}
+
 void ThreadWaker::clone(const noria_waker* waker, noria_waker* out) {
   // ORDER: relaxed, who has a reference may make another.
   static_cast<ThreadWaker*>(waker->data)->references_.fetch_add(1, NORIA_RELAXED);

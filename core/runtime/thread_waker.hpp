@@ -30,6 +30,8 @@ class ThreadWaker {
   bool take();
   // Sleeps until notified or until `deadline_ns` on CLOCK_MONOTONIC; takes the notification. False: the deadline came.
   bool wait(std::uint64_t deadline_ns);
+  // Until there is a wake, which take() is still to take.
+  void wait_untaken();
 
   // A list of its user's.
   ThreadWaker* next() const { return next_; }

@@ -120,8 +120,9 @@ std::int32_t Core::block_on_thread(const noria_task_vtable* vtable, void* state,
     result = poll_on_thread(root, &cx);
     if (result != NORIA_PENDING) break;
     release_clock();
-    thread->wait(kNever);
-    hold_clock();
+    thread->wait_untaken();
+    hold_clock();          // first: until the wake is taken, it holds the clock itself (clock_held)
+    (void)thread->take();  // before the poll, so that a later wake leads to another (P1)
   }
   release_clock();
   drop_root_here(root);
