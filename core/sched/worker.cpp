@@ -214,7 +214,8 @@ void Worker::overflow(Task* task, Hint hint) {
     overflow_to_shard();
     if (hint == Hint::kRequeue) spilled_ = scheduler_.inject().size(index_);
   }
-  NORIA_ASSERT(ring_.push(task) != 0, "half of a full ring was taken, by its owner or by a thief");
+  std::uint32_t length = ring_.push(task);
+  NORIA_ASSERT(length != 0, "half of a full ring was taken, by its owner or by a thief");
   if (backlog() >= wake_length_) scheduler_.wake_for_backlog(*this);
 }
 
@@ -255,7 +256,8 @@ Task* Worker::keep(task::Queue taken) {
     if (spilled_ == 0) {
       push_ring(task, Hint::kRequeue);
     } else {
-      NORIA_ASSERT(older_.push(task) != 0, "no more was taken than fits");
+      std::uint32_t length = older_.push(task);
+      NORIA_ASSERT(length != 0, "no more was taken than fits");
     }
   }
   return first;

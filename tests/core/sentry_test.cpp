@@ -21,12 +21,13 @@ const noria_task_vtable kVtable = {sizeof(noria_task_vtable), 0, poll_pending, n
 class NoDriver final : public task::Driver {
  public:
   bool armed = false;  // a timer that is due
+  std::uint64_t now = 1;
   int fired = 0;
 
   void wait(std::uint64_t, std::uint64_t) override { NORIA_CHECK(false, "the sentry is not the poller"); }
   void interrupt() override {}
   bool has_sources() const override { return false; }
-  std::uint64_t now_ns() const override { return 1; }
+  std::uint64_t now_ns() const override { return now; }
   std::uint64_t next_deadline_ns(std::uint32_t wheel) const override { return wheel == 0 && armed ? 1 : kNever; }
   bool due(std::uint32_t, std::uint64_t) const override { return false; }
   void fire_due(std::uint32_t, std::uint64_t, bool) override {
@@ -123,6 +124,21 @@ Test(Sentry, Local_tasks_of_a_stuck_worker_are_left_alone) {
   cr_assert_eq(ticks, 5);
   cr_assert_eq(bench.acts(), 0);
   Bench::end(local);
+}
+
+// A worker that goes on polling, and has not come to its wheel for longer than a tick; a timer that is just due is its own affair.
+Test(Sentry, P4_timer_that_is_a_tick_late_on_a_worker_with_long_polls_is_a_reason) {
+  Bench bench;
+  int ticks = 0;
+  g_meanwhile = [&] {
+    NORIA_CHECK(++ticks <= 3, "P4: nobody fires the timer");
+    bench.driver.armed = true;
+    if (ticks == 3) bench.driver.now += sched::Scheduler::kSentryTickNs + 1;
+    bench.scheduler->worker(0).counters().polls.add(1);
+  };
+  bench.sentry().park(kNever);
+  cr_assert_eq(ticks, 3);
+  cr_assert_eq(bench.acts(), 1);
 }
 
 // It gets up for both, and what was injected may be long: the timer comes first.
