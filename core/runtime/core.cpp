@@ -242,39 +242,25 @@ bool Core::timer_cancel(timer::Timer& timer) {
 
 void Core::clock_changed() { scheduler_->ring_poller(); }
 
-// A jump that is under way has not seen the hold: it is waited for, so that no deadline is armed on time that is about to be skipped.
-void Core::hold_clock() {
-  // ORDER: seq_cst, before the look at jumping_ and whatever runs; pairs with jump_clock.
-  clock_holds_.fetch_add(1, NORIA_SEQ_CST);
-  // ORDER: seq_cst, see jump_clock.
-  while (NORIA_UNLIKELY(jumping_.load(NORIA_SEQ_CST))) cpu_pause();
+void Core::hold_clock() { clock_holds_.hold(); }
+
+void Core::release_clock() {
+  if (clock_holds_.release() && clock_.paused()) clock_changed();
 }
 
-// By the poller. Either it sees a hold, or who holds sees jumping_ and waits (each stores, then loads what the other stores).
 bool Core::jump_clock(std::uint64_t deadline_ns) {
-  // ORDER: seq_cst, see above.
-  jumping_.store(true, NORIA_SEQ_CST);
-  bool may = clock_.paused() && !clock_held();
-  if (may) clock_.advance_to(deadline_ns);
-  // ORDER: release, who waited reads the new time; pairs with hold_clock.
-  jumping_.store(false, NORIA_RELEASE);
-  return may;
+  return clock_.paused() && clock_holds_.jump([this] { return wake_waits(); }, [&] { clock_.advance_to(deadline_ns); });
 }
 
-// A thread in block_on that was woken and has not gone on yet holds it too.
-bool Core::clock_held() {
-  // ORDER: seq_cst, read before time jumps; pairs with hold_clock.
-  if (clock_holds_.load(NORIA_SEQ_CST) != 0) return true;
+bool Core::clock_held() { return clock_holds_.held() || wake_waits(); }
+
+// A thread in block_on that was woken and has not gone on yet.
+bool Core::wake_waits() {
   sync::MutexLock guard(blocked_lock_);
   for (ThreadWaker* waker = blocked_; waker != nullptr; waker = waker->next()) {
     if (waker->notified()) return true;
   }
   return false;
-}
-
-void Core::release_clock() {
-  // ORDER: seq_cst, after whatever ran; who sleeps with time paused looks again.
-  if (clock_holds_.fetch_sub(1, NORIA_SEQ_CST) == 1 && clock_.paused()) clock_changed();
 }
 
 std::uint64_t Core::live_tasks() {

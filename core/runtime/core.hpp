@@ -19,6 +19,7 @@
 #include "base/live.hpp"
 #include "base/slab.hpp"
 #include "noria/noria.h"
+#include "runtime/clock_holds.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/options.hpp"
 #include "sync/mutex.hpp"
@@ -172,6 +173,8 @@ class Core {
  private:
   friend class EngineDriver;
 
+  bool wake_waits();
+
   static constexpr std::uint32_t kOpen = 0;
   static constexpr std::uint32_t kClaimed =
       1;  // the first shutdown refuses jobs, and takes back those that have not begun
@@ -281,8 +284,7 @@ class Core {
   Atomic<std::uint32_t> left_{0};
   Atomic<std::uint32_t> blocked_in_place_{0};
   Atomic<std::uint64_t> jobs_dropped_{0};
-  Atomic<std::uint32_t> clock_holds_{0};
-  Atomic<bool> jumping_{false};           // the poller moves paused time
+  ClockHolds clock_holds_;
   Atomic<std::uintptr_t> owner_{0};       // thread that a current-thread runtime belongs to
   Atomic<std::uint32_t> driving_{kFree};  // who has its worker now
 

@@ -121,7 +121,7 @@ std::int32_t Core::block_on_thread(const noria_task_vtable* vtable, void* state,
     if (result != NORIA_PENDING) break;
     release_clock();
     thread->wait_untaken();
-    hold_clock();          // first: until the wake is taken, it holds the clock itself (clock_held)
+    hold_clock();          // first: until the wake is taken, it holds the clock itself (H2 of clock_holds.hpp)
     (void)thread->take();  // before the poll, so that a later wake leads to another (P1)
   }
   release_clock();
