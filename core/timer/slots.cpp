@@ -10,17 +10,22 @@ namespace noria::timer {
 
 Slots::Slots(std::uint64_t current_tick) : current_(current_tick) {}
 
-Slots::Slot& Slots::slot_of(std::uint64_t tick) {
+Slots::Slot& Slots::slot_of(std::uint64_t tick, int below) {
   if (tick <= current_) return slots_[kDue];
-  int high = 63 - std::countl_zero(tick ^ current_);
-  if (high >= kSpanBits) return slots_[kOverflow];
-  int level = high / kSlotBits;
-  std::uint64_t index = (tick >> (level * kSlotBits)) & (kSlotsPerLevel - 1);
-  return slots_[static_cast<std::uint64_t>(level * kSlotsPerLevel) + index];
+  int level = (63 - std::countl_zero(tick - current_)) / kBits;
+  if (level > 0 && (tick >> level * kBits) - (current_ >> level * kBits) <= 1) --level;
+  if (level >= kLevels) return slots_[kOverflow];
+  std::uint32_t above = ahead_ & ((1U << below) - 1) & ~((2U << level) - 1);
+  for (; above != 0; above &= above - 1) {
+    int other = std::countr_zero(above);
+    std::uint64_t number = tick >> other * kBits;
+    if (number == (current_ >> other * kBits) + 1 && holds(other, number)) level = other;
+  }
+  return slot_at(level, tick >> level * kBits);
 }
 
-void Slots::place(Timer& timer, std::uint64_t tick) {
-  Slot& slot = slot_of(tick);
+void Slots::place(Timer& timer, std::uint64_t tick, int below) {
+  Slot& slot = slot_of(tick, below);
   if (slot.empty()) {
     slot.min_tick = tick;
     std::uint64_t index = static_cast<std::uint64_t>(&slot - slots_);
@@ -64,65 +69,101 @@ void Slots::move_all(Slot& from, Slot& to) {
   from.next = from.prev = &from;
 }
 
-const Slots::Slot* Slots::first() const {
-  for (int level = 0; level < kLevels; ++level) {
-    if (occupied_[level] == 0) continue;
-    return &slots_[level * kSlotsPerLevel + std::countr_zero(occupied_[level])];
+Timer* Slots::pop_ahead(int level) {
+  if ((ahead_ >> level & 1) == 0) return nullptr;
+  Timer* timer = pop(slot_at(level, (current_ >> level * kBits) + 1));
+  if (timer == nullptr) ahead_ &= ~(1U << level);
+  return timer;
+}
+
+void Slots::advance_to(std::uint64_t tick) {
+  bool moved = tick >> kBits != current_ >> kBits;
+  current_ = tick;
+  if (!moved) return;
+  ahead_ = 0;
+  for (int level = 1; level < kLevels; ++level) {
+    if (holds(level, (tick >> level * kBits) + 1)) ahead_ |= 1U << level;
   }
-  return slots_[kOverflow].empty() ? nullptr : &slots_[kOverflow];
+}
+
+Slots::First Slots::first_of(int level) const {
+  First first;
+  first.level = level;
+  if (level == kOverflowLevel) {
+    const Slot& slot = slots_[kOverflow];
+    if (slot.empty()) return first;
+    first.slot = const_cast<Slot*>(&slot);
+    first.begin = slot.min_tick >> kSpanBits << kSpanBits;
+  } else if (occupied_[level] != 0) {
+    std::uint64_t number = current_ >> level * kBits;
+    number += static_cast<std::uint64_t>(
+        std::countr_zero(std::rotr(occupied_[level], static_cast<int>(number % kSlotsPerLevel))));
+    first.slot = const_cast<Slots*>(this)->slots_ + level * kSlotsPerLevel + number % kSlotsPerLevel;
+    first.begin = number << level * kBits;
+  }
+  return first;
+}
+
+// Of those that begin at the same tick the lowest: what it holds of this tick is older (S2).
+Slots::First Slots::opens_first() const {
+  First first;
+  for (int level = 0; level <= kOverflowLevel; ++level) {
+    if (First other = first_of(level); other.slot != nullptr && other.begin < first.begin) first = other;
+  }
+  return first;
+}
+
+// Where the earliest tick is, as far as min_tick tells.
+Slots::First Slots::earliest_slot() const {
+  First earliest;
+  for (int level = 0; level <= kOverflowLevel; ++level) {
+    First other = first_of(level);
+    if (other.slot == nullptr) continue;
+    if (earliest.slot == nullptr || other.slot->min_tick < earliest.slot->min_tick) earliest = other;
+  }
+  return earliest;
 }
 
 Timer* Slots::pop_any() {
   if (Timer* timer = pop_due()) return timer;
   if (Timer* timer = pop_cascade()) return timer;
-  const Slot* slot = first();
-  return slot == nullptr ? nullptr : pop(const_cast<Slot&>(*slot));
+  First first = opens_first();
+  return first.slot == nullptr ? nullptr : pop(*first.slot);
 }
 
 bool Slots::open_next(std::uint64_t target) {
-  Slot* slot = const_cast<Slot*>(first());
-  if (slot == nullptr) {
-    current_ = std::max(current_, target);
+  First first = opens_first();
+  if (first.slot == nullptr || first.begin > target) {
+    if (target > current_) advance_to(target);
     return false;
   }
-  std::uint64_t begin;
-  bool due = false;
-  if (slot == &slots_[kOverflow]) {
-    begin = slot->min_tick >> kSpanBits << kSpanBits;
-  } else {
-    std::uint64_t index = static_cast<std::uint64_t>(slot - slots_);
-    std::uint64_t shift = index / kSlotsPerLevel * kSlotBits;
-    begin = ((current_ >> shift >> kSlotBits << kSlotBits) | (index % kSlotsPerLevel)) << shift;
-    due = shift == 0;
-  }
-  if (begin > target) {
-    current_ = std::max(current_, target);
-    return false;
-  }
-  current_ = begin;
-  move_all(*slot, slots_[due ? kDue : kCascade]);
-  emptied(slot);
+  if (first.begin > current_) advance_to(first.begin);
+  move_all(*first.slot, slots_[first.level == 0 ? kDue : kCascade]);
+  emptied(first.slot);
   return true;
 }
 
 std::uint64_t Slots::earliest() const {
   if (!slots_[kDue].empty()) return current_;
-  std::uint64_t tick = kNoTick;
-  if (const Slot* slot = first()) tick = slot->min_tick;
+  First first = earliest_slot();
+  std::uint64_t tick = first.slot == nullptr ? kNoTick : first.slot->min_tick;
   if (!slots_[kCascade].empty()) tick = std::min(tick, slots_[kCascade].min_tick);
   return tick;
 }
 
 void Slots::settle(int budget) {
-  for (const Slot* seen = nullptr; first() != nullptr && first() != seen;) {
-    Slot* slot = const_cast<Slot*>(first());
+  const Slot* seen = nullptr;
+  for (First first = earliest_slot(); first.slot != nullptr && first.slot != seen; first = earliest_slot()) {
+    Slot* slot = first.slot;
     std::uint64_t min_tick = kNoTick;
     for (TimerLink* link = slot->next; link != slot;) {
       if (budget-- == 0) return;
       Timer& timer = *static_cast<Timer*>(link);
       link = link->next;
       std::uint64_t tick = deadline_tick(timer.deadline_ns());
-      if (&slot_of(tick) == slot) {
+      bool stays = first.level == kOverflowLevel ? &slot_of(tick, kLevels) == slot
+                                                 : tick >> first.level * kBits == first.begin >> first.level * kBits;
+      if (stays) {
         min_tick = std::min(min_tick, tick);
       } else {
         unlink(timer);

@@ -190,9 +190,21 @@ Advanced Wheel::advance_locked(std::uint64_t now_ns, Expired& out) {
     // ORDER: relaxed, as above.
     stale_.store(false, NORIA_RELAXED);
     if (stale || size() <= kSettle) slots_.settle(kSettle);
+    cascade_ahead(kAhead + kBatch - budget);
     inbox_.publish(tick_ns(slots_.earliest()));
   }
   return more ? Advanced::kMore : Advanced::kDone;
+}
+
+// As many again as were moved now, and a few: where about as many are due in each tick, none are left when a slot above opens.
+void Wheel::cascade_ahead(int budget) {
+  for (int level = 1; level < Slots::kLevels; ++level) {
+    for (int left = budget; left > 0; --left) {
+      Timer* timer = slots_.pop_ahead(level);
+      if (timer == nullptr) break;
+      slots_.place(*timer, placement_tick(timer->deadline_ns(), now_ns_), level);
+    }
+  }
 }
 
 void Wheel::drain_one(Expired& out) {

@@ -1,4 +1,4 @@
-// wheel.hpp: the timers of one worker: 6 levels of 64 slots, a tick of 1 ms.
+// wheel.hpp: the timers of one worker: 7 levels of 64 slots, a tick of 1 ms.
 // Threads:    arm by who may take the lock: the worker that owns the wheel (ownership moves between
 //             calls), or for the guest wheel any thread outside. cancel and reset from any thread:
 //             with `mine` the caller's own wheel, so that only the owner ever waits for the lock;
@@ -49,6 +49,7 @@ enum class Advanced {
 class Wheel : public Allocated {
  public:
   static constexpr int kBatch = 256;  // timers moved under the lock by one call
+  static constexpr int kAhead = 32;   // and as many of each level, ahead of their time, as these and those that it moved
   static constexpr int kSettle = 32;  // timers looked at to make the hint exact
 
   // `host` is whom the wheel belongs to, for whoever has to wake them; the wheel does not use it.
@@ -94,6 +95,7 @@ class Wheel : public Allocated {
   bool cancel_mine(Timer& timer, bool& decided) NORIA_EXCLUDES(lock_);
   Reset reset_mine(Timer& timer, std::uint64_t deadline_ns) NORIA_EXCLUDES(lock_);
   Advanced advance_locked(std::uint64_t now_ns, Expired& out) NORIA_REQUIRES(lock_);
+  void cascade_ahead(int budget) NORIA_REQUIRES(lock_);
   void drain_one(Expired& out) NORIA_REQUIRES(lock_);
   void expire_one(Timer& timer, Expired& out) NORIA_REQUIRES(lock_);
   void let_go(Timer& timer, Expired& out) NORIA_REQUIRES(lock_);

@@ -16,7 +16,7 @@ using namespace noria::test;
 namespace {
 
 constexpr std::uint64_t kHour = 3600 * kSecond;
-constexpr std::uint64_t kLevels = std::uint64_t{1} << 36;  // ticks that the wheel's six levels reach
+constexpr std::uint64_t kLevels = std::uint64_t{1} << 35;  // ticks that the wheel's seven levels reach at least
 
 std::uint64_t now(noria_runtime* rt) {
   std::uint64_t instant = 0;

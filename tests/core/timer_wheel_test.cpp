@@ -258,6 +258,36 @@ Test(timer_wheel, Same_tick_fires_in_the_order_of_arming) {
   for (std::size_t i = 0; i < probes.size(); ++i) cr_assert_eq(probes[i].order, base + i);
 }
 
+Test(timer_wheel, Same_tick_fires_in_the_order_of_arming_while_its_slot_is_moved_ahead) {
+  Wheel wheel(0);
+  std::deque<Probe> probes;
+  for (int i = 0; i < 100; ++i) cr_assert(wheel.arm(probes.emplace_back(), 70 * kMs) != Armed::kClosed);
+  for (std::uint64_t tick = 40; tick <= 42; ++tick) {  // each moves some of them, not all
+    Probe due;
+    cr_assert(wheel.arm(due, tick * kMs) == Armed::kEarliest);
+    cr_assert_eq(run(wheel, tick * kMs), 1);
+    for (int i = 0; i < 20; ++i) cr_assert(wheel.arm(probes.emplace_back(), 70 * kMs) != Armed::kClosed);
+  }
+  cr_assert_eq(run(wheel, 80 * kMs), probes.size());
+  std::uint64_t base = probes[0].order;
+  for (std::size_t i = 0; i < probes.size(); ++i) cr_assert_eq(probes[i].order, base + i);
+}
+
+Test(timer_wheel, Tick_where_a_slot_opens_has_no_more_to_do_than_another) {
+  constexpr std::uint64_t kTicks = 3000;
+  constexpr std::uint64_t kEach = 100;
+  Wheel wheel(0);
+  std::deque<Probe> probes;
+  for (std::uint64_t i = 0; i < kTicks * kEach; ++i)
+    cr_assert(wheel.arm(probes.emplace_back(), (1 + i * 7919 % kTicks) * kMs) != Armed::kClosed);
+  for (std::uint64_t tick = 1; tick <= kTicks; ++tick) {
+    Expired expired;
+    cr_assert(wheel.advance(tick * kMs, expired) == Advanced::kDone, "at tick %lu", tick);
+    cr_assert_eq(expired.run(), kEach);
+  }
+  cr_assert_eq(wheel.size(), 0);
+}
+
 Test(timer_wheel, Older_time_does_not_turn_the_wheel_back) {
   Wheel wheel(1000 * kMs);
   Probe probe;
