@@ -214,7 +214,8 @@ task::Home* Core::home() { return scheduler_.get(); }
 bool Core::timer_arm(timer::Timer& timer, std::uint64_t deadline_ns) {
   sched::Worker* worker = worker_here();
   timer::Wheel& wheel = *wheels_[worker != nullptr ? worker->index() : options_.workers];
-  timer::Armed armed = wheel.arm(timer, deadline_ns);
+  timer::Armed armed =
+      wheel.arm(timer, deadline_ns, worker != nullptr ? timer::Arming::kFresh : timer::Arming::kPlaced);
   if (armed == timer::Armed::kEarliest && worker == nullptr) scheduler_->deadline_armed(wheel.next_deadline_ns());
   return armed != timer::Armed::kClosed;
 }

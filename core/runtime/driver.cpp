@@ -44,6 +44,8 @@ void EngineDriver::fire_due(std::uint32_t wheel, std::uint64_t now_ns, bool owne
   } while (more == timer::Advanced::kMore);
 }
 
+bool EngineDriver::sort_some(std::uint32_t wheel) { return core_.wheels_[wheel]->place_some(); }
+
 bool EngineDriver::would_jump() const { return core_.clock_.paused(); }
 
 bool EngineDriver::jump(std::uint64_t deadline_ns) { return core_.jump_clock(deadline_ns); }

@@ -19,6 +19,7 @@ class EngineDriver final : public task::Driver, public Allocated {
   std::uint64_t next_deadline_ns(std::uint32_t wheel) const override;
   bool due(std::uint32_t wheel, std::uint64_t now_ns) const override;
   void fire_due(std::uint32_t wheel, std::uint64_t now_ns, bool owner) override;
+  bool sort_some(std::uint32_t wheel) override;
   bool jump(std::uint64_t deadline_ns) override;
   bool would_jump() const override;
   void pushed_late() override;

@@ -13,7 +13,7 @@ void TimerHandle::reset(std::uint64_t deadline_ns) {
   deadline_ns_ = deadline_ns;
   if (!in_wheel_) {
     arm();
-  } else {
+  } else if (deadline_ns < Timer::deadline_ns()) {
     (void)core_->timer_reset(*this, deadline_ns);  // too late: fire() is on its way and looks at deadline_ns_
   }
 }

@@ -4,7 +4,8 @@
 // that the wheel is letting go cannot be armed at once:
 //
 //   call       in the wheel                                    not in the wheel
-//   reset      moves it; too late: fire() looks again          arms it
+//   reset      sooner than there: moves it; later: stays       arms it
+//              (H5); too late: fire() looks again
 //   cancel     moves it to never                               nothing
 //   fire       READY if the user's deadline has passed, else arms it anew
 //
@@ -12,7 +13,8 @@
 // Invariants: H1 in_wheel_ is set from arming until fire() has begun; only who finds it clear arms. H2 a wait future is in
 //             waits_ exactly while listed_; whoever takes it out of the list gives the operation's reference back.
 //             H3 wakers and futures are told after lock_ is free. H4 while a waker is left the timer is in the wheel, so that
-//             a shutdown, which clears the wheel, reaches it.
+//             a shutdown, which clears the wheel, reaches it. H5 in the wheel it has the earliest deadline that the user has said since
+//             it was armed there: moved on and on, as time-outs are, it costs the wheel nothing, but for one look when that has passed.
 // Lifetime:   counted: the handle, each wait future, and the wheel from arming to released().
 #pragma once
 

@@ -17,6 +17,9 @@ using sync::IdleWord;
 using sync::ParkState;
 
 void Worker::park(std::uint64_t limit_ns) {
+  while (scheduler_.driver().sort_some(index_)) {
+    if (has_ready() || !scheduler_.inject().empty()) return;
+  }
   Sleep sleep;
   sleep.limit_ns = limit_ns;
   begin_sleep(sleep);

@@ -23,10 +23,13 @@ class Driver {
   virtual std::uint64_t now_ns() const = 0;
   // Not later than the first deadline in the wheel; kNever: there is none. Any thread.
   virtual std::uint64_t next_deadline_ns(std::uint32_t wheel) const = 0;
-  // Whether fire_due would find something: a deadline, or cancelled timers to let go.
+  // Whether fire_due would find something: a deadline, cancelled timers to let go, or many that it has still to sort.
   virtual bool due(std::uint32_t wheel, std::uint64_t now_ns) const = 0;
   // Fires what is due. `owner`: the calling worker's own wheel; others are tried, and left if somebody is at them.
   virtual void fire_due(std::uint32_t wheel, std::uint64_t now_ns, bool owner) = 0;
+
+  // Before the owner of a wheel sleeps: true as long as there was something to sort in it, a little at a time.
+  virtual bool sort_some(std::uint32_t wheel) = 0;
 
   // All workers sleep, nothing is ready and the clock is paused: moves it to `deadline_ns`. False: it is not paused, or
   // something that runs elsewhere (a blocking job, a thread in block_on) holds it.

@@ -24,19 +24,19 @@ Slots::Slot& Slots::slot_of(std::uint64_t tick, int below) {
   return slot_at(level, tick >> level * kBits);
 }
 
-void Slots::place(Timer& timer, std::uint64_t tick, int below) {
-  Slot& slot = slot_of(tick, below);
-  if (slot.empty()) {
-    slot.min_tick = tick;
-    std::uint64_t index = static_cast<std::uint64_t>(&slot - slots_);
-    if (index < kSlotCount) occupied_[index / kSlotsPerLevel] |= 1ULL << (index % kSlotsPerLevel);
-  } else {
-    slot.min_tick = std::min(slot.min_tick, tick);
-  }
+void Slots::append(Slot& slot, Timer& timer, std::uint64_t tick) {
+  slot.min_tick = slot.empty() ? tick : std::min(slot.min_tick, tick);
   timer.next = &slot;
   timer.prev = slot.prev;
   slot.prev->next = &timer;
   slot.prev = &timer;
+}
+
+void Slots::place(Timer& timer, std::uint64_t tick, int below) {
+  Slot& slot = slot_of(tick, below);
+  auto index = static_cast<std::uint64_t>(&slot - slots_);
+  if (index < kSlotCount) occupied_[index / kSlotsPerLevel] |= 1ULL << (index % kSlotsPerLevel);
+  append(slot, timer, tick);
 }
 
 void Slots::unlink(Timer& timer) {
@@ -127,6 +127,7 @@ Slots::First Slots::earliest_slot() const {
 Timer* Slots::pop_any() {
   if (Timer* timer = pop_due()) return timer;
   if (Timer* timer = pop_cascade()) return timer;
+  if (Timer* timer = pop_fresh()) return timer;
   First first = opens_first();
   return first.slot == nullptr ? nullptr : pop(*first.slot);
 }
@@ -147,7 +148,9 @@ std::uint64_t Slots::earliest() const {
   if (!slots_[kDue].empty()) return current_;
   First first = earliest_slot();
   std::uint64_t tick = first.slot == nullptr ? kNoTick : first.slot->min_tick;
-  if (!slots_[kCascade].empty()) tick = std::min(tick, slots_[kCascade].min_tick);
+  for (int list : {kCascade, kFresh}) {
+    if (!slots_[list].empty()) tick = std::min(tick, slots_[list].min_tick);
+  }
   return tick;
 }
 

@@ -7,6 +7,7 @@
 //             S3 a slot's min_tick is never later than the earliest tick in it (an unlink, or a reset to later that only wrote the deadline, leaves it early).
 //             S4 slots that have begun are empty, but for those that open_next has still to open, of levels above 0 only while an advance is on its way.
 //             S5 kDue and kCascade are emptied before another slot is opened; all that was opened is no later than all that was not.
+//             S6 fresh timers, which have been armed and not placed yet, may have any tick. Of a tick they are younger than all in slots.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,10 @@ class Slots {
   // `below`: what comes out of a slot of that level, before it is opened, goes to one below.
   void place(Timer& timer, std::uint64_t tick, int below = kLevels);
   void unlink(Timer& timer);
+  // A list beside the slots (S6): behind the others in it.
+  void add_fresh(Timer& timer, std::uint64_t tick) { append(slots_[kFresh], timer, tick); }
+  // The oldest of those, unlinked; null if there is none.
+  Timer* pop_fresh() { return pop(slots_[kFresh]); }
 
   // The next timer whose tick has come, unlinked; null if none is open.
   Timer* pop_due() { return pop(slots_[kDue]); }
@@ -44,6 +49,9 @@ class Slots {
 
   // Opens the earliest slot if it begins at `target` or before, else moves current() to `target`.
   bool open_next(std::uint64_t target);
+
+  // Not later than the earliest tick of the fresh ones; kNoTick if there are none.
+  std::uint64_t fresh_tick() const { return slots_[kFresh].empty() ? UINT64_MAX : slots_[kFresh].min_tick; }
 
   // Not later than the earliest tick; kNoTick if empty. current() means that something is due.
   std::uint64_t earliest() const;
@@ -62,6 +70,7 @@ class Slots {
   static constexpr int kDue = kSlotCount;
   static constexpr int kCascade = kSlotCount + 1;
   static constexpr int kOverflow = kSlotCount + 2;
+  static constexpr int kFresh = kSlotCount + 3;
 
   static constexpr int kOverflowLevel = kLevels;
   // The slot of a level that begins first.
@@ -80,6 +89,7 @@ class Slots {
   First opens_first() const;
   First earliest_slot() const;
   void advance_to(std::uint64_t tick);
+  static void append(Slot& slot, Timer& timer, std::uint64_t tick);
   Timer* pop(Slot& slot);
   void emptied(const TimerLink* slot);
   static void move_all(Slot& from, Slot& to);
@@ -87,7 +97,7 @@ class Slots {
   std::uint64_t current_;    // every tick up to here has been opened
   std::uint32_t ahead_ = 0;  // bit l: slot p_l + 1 may hold something; others never do (S2)
   std::uint64_t occupied_[kLevels] = {};
-  Slot slots_[kSlotCount + 3];
+  Slot slots_[kSlotCount + 4];
 };
 
 }  // namespace noria::timer

@@ -60,13 +60,17 @@ void Wheel::let_go(Timer& timer, Expired& out) {
   out.append(timer);
 }
 
-Armed Wheel::arm(Timer& timer, std::uint64_t deadline_ns) {
+Armed Wheel::arm(Timer& timer, std::uint64_t deadline_ns, Arming arming) {
   sync::MutexLock lock(lock_);
   if (NORIA_UNLIKELY(closed_)) return Armed::kClosed;
   // ORDER: relaxed, published by the word.
   timer.wheel.store(this, NORIA_RELAXED);
   timer.word.arm(deadline_ns);
-  slots_.place(timer, placement_tick(deadline_ns, now_ns_));
+  if (arming == Arming::kPlaced) {
+    slots_.place(timer, placement_tick(deadline_ns, now_ns_));
+  } else {
+    add_fresh(timer, deadline_ns);
+  }
   count(1);
   return inbox_.lower_locked(hint_ns(deadline_ns, now_ns_)) ? Armed::kEarliest : Armed::kLater;
 }
@@ -144,7 +148,7 @@ Reset Wheel::reset_mine(Timer& timer, std::uint64_t deadline_ns) {
   } while (!timer.word.reset_locked(bits, deadline_ns));
   if ((bits & TimerWord::kLinked) != 0) {
     slots_.unlink(timer);
-    slots_.place(timer, placement_tick(deadline_ns, now_ns_));
+    add_fresh(timer, deadline_ns);
   }
   return inbox_.lower_locked(hint_ns(deadline_ns, now_ns_)) ? Reset::kEarliest : Reset::kLater;
 }
@@ -170,6 +174,7 @@ Advanced Wheel::advance_locked(std::uint64_t now_ns, Expired& out) {
     drain_one(out);
     --budget;
   }
+  if (slots_.fresh_tick() <= target) budget = place_fresh(budget);
   while (budget > 0) {
     if (Timer* due = slots_.pop_due()) {
       expire_one(*due, out);
@@ -181,6 +186,8 @@ Advanced Wheel::advance_locked(std::uint64_t now_ns, Expired& out) {
       break;
     }
   }
+  const int ahead = kAhead + kBatch - budget;
+  budget = place_fresh(budget);
   const bool more = taken_ != nullptr || slots_.earliest() <= target;
   // ORDER: relaxed, a hint; a store that comes later is seen by the next call.
   const bool stale = stale_.load(NORIA_RELAXED);
@@ -190,10 +197,37 @@ Advanced Wheel::advance_locked(std::uint64_t now_ns, Expired& out) {
     // ORDER: relaxed, as above.
     stale_.store(false, NORIA_RELAXED);
     if (stale || size() <= kSettle) slots_.settle(kSettle);
-    cascade_ahead(kAhead + kBatch - budget);
+    cascade_ahead(ahead);
     inbox_.publish(tick_ns(slots_.earliest()));
   }
   return more ? Advanced::kMore : Advanced::kDone;
+}
+
+void Wheel::add_fresh(Timer& timer, std::uint64_t deadline_ns) {
+  slots_.add_fresh(timer, placement_tick(deadline_ns, now_ns_));
+  // ORDER: relaxed, written under the lock only; who reads it without wants a hint.
+  fresh_.store(fresh_.load(NORIA_RELAXED) + 1, NORIA_RELAXED);
+}
+
+bool Wheel::place_some() {
+  // ORDER: relaxed, the owner's own figure.
+  if (fresh_.load(NORIA_RELAXED) <= kFresh) return false;
+  sync::MutexLock lock(lock_);
+  (void)place_fresh(kBatch);
+  return true;
+}
+
+int Wheel::place_fresh(int budget) {
+  for (; budget > 0; --budget) {
+    Timer* timer = slots_.pop_fresh();
+    if (timer == nullptr) {
+      // ORDER: relaxed, as in add_fresh.
+      fresh_.store(0, NORIA_RELAXED);
+      break;
+    }
+    slots_.place(*timer, placement_tick(timer->deadline_ns(), now_ns_));
+  }
+  return budget;
 }
 
 // As many again as were moved now, and a few: where about as many are due in each tick, none are left when a slot above opens.

@@ -8,7 +8,8 @@
 // Invariants: never early, late by at most a tick (P6); never allocates; nothing is called under lock_.
 //             E1 next_deadline_ns() is never later than the earliest deadline, rounded up to the tick. It may be early, once
 //                for each timer that was cancelled or reset to later.
-//             E2 one call moves at most kBatch timers.
+//             E2 one call moves at most kBatch timers, and ahead of their time as many of each level as these and kAhead.
+//             E3 before a timer fires, those of earlier ticks are placed: fresh ones wait as long as none of them is due.
 // Lifetime:   outlives its timers' armings: clear() until it is empty, then it may go.
 // Source:     G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels", scheme 7.
 #pragma once
@@ -33,6 +34,11 @@ enum class Armed {
   kClosed,    // not armed, the wheel was cleared; the reference stays with the caller
 };
 
+enum class Arming {
+  kFresh,   // it is placed when something is due or many have come together: most are cancelled before
+  kPlaced,  // at once: nobody looks at the wheel in between
+};
+
 enum class Reset {
   kLater,     // done, no sleeper needs to know
   kEarliest,  // done, and whoever sleeps for timer.wheel must look again
@@ -49,8 +55,9 @@ enum class Advanced {
 class Wheel : public Allocated {
  public:
   static constexpr int kBatch = 256;  // timers moved under the lock by one call
-  static constexpr int kAhead = 32;   // and as many of each level, ahead of their time, as these and those that it moved
-  static constexpr int kSettle = 32;  // timers looked at to make the hint exact
+  static constexpr int kAhead = 32;  // and as many of each level, ahead of their time, as these and those that it moved
+  static constexpr std::size_t kFresh = 1024;  // timers that may wait to be placed until something is due
+  static constexpr int kSettle = 32;           // timers looked at to make the hint exact
 
   // `host` is whom the wheel belongs to, for whoever has to wake them; the wheel does not use it.
   explicit Wheel(std::uint64_t start_ns, void* host = nullptr);
@@ -60,7 +67,7 @@ class Wheel : public Allocated {
 
   // The timer is idle(); its reference for the wheel is taken. A deadline that is not later than
   // what the wheel was last told is due at the next advance.
-  [[nodiscard]] Armed arm(Timer& timer, std::uint64_t deadline_ns);
+  [[nodiscard]] Armed arm(Timer& timer, std::uint64_t deadline_ns, Arming arming = Arming::kFresh);
 
   // True: cancel won, fire() will not be called; released() comes, or has come, by itself: inside
   // this call if `mine` is the timer's wheel. False: it had fired or was cancelled before.
@@ -78,8 +85,14 @@ class Wheel : public Allocated {
   // When to call advance next; kNever if nothing is armed. Best right after an advance.
   std::uint64_t next_deadline_ns() const { return inbox_.earliest_ns(); }
 
-  // Whether an advance would find something: a deadline, or cancelled timers to let go.
-  bool due(std::uint64_t now_ns) const { return inbox_.earliest_ns() <= now_ns || !inbox_.empty(); }
+  // Whether an advance would find something: a deadline, cancelled timers to let go, or many to be placed.
+  bool due(std::uint64_t now_ns) const {
+    // ORDER: relaxed, a hint: missed, the next look finds it.
+    return inbox_.earliest_ns() <= now_ns || !inbox_.empty() || fresh_.load(NORIA_RELAXED) > kFresh;
+  }
+
+  // By the owner, who has nothing else to do: places a batch if more than kFresh wait for it, and says whether it has.
+  bool place_some();
 
   // Shutdown: cancels everything and refuses what comes after. True while timers are still held:
   // run `out` and call again (another thread may be in the middle of a cancel).
@@ -95,6 +108,8 @@ class Wheel : public Allocated {
   bool cancel_mine(Timer& timer, bool& decided) NORIA_EXCLUDES(lock_);
   Reset reset_mine(Timer& timer, std::uint64_t deadline_ns) NORIA_EXCLUDES(lock_);
   Advanced advance_locked(std::uint64_t now_ns, Expired& out) NORIA_REQUIRES(lock_);
+  void add_fresh(Timer& timer, std::uint64_t deadline_ns) NORIA_REQUIRES(lock_);
+  int place_fresh(int budget) NORIA_REQUIRES(lock_);
   void cascade_ahead(int budget) NORIA_REQUIRES(lock_);
   void drain_one(Expired& out) NORIA_REQUIRES(lock_);
   void expire_one(Timer& timer, Expired& out) NORIA_REQUIRES(lock_);
@@ -104,6 +119,7 @@ class Wheel : public Allocated {
   alignas(kCacheLine) sync::Mutex lock_;
   bool closed_ NORIA_GUARDED_BY(lock_) = false;
   Atomic<bool> stale_{false};                       // the earliest timer was cancelled or reset: worth a closer look
+  Atomic<std::size_t> fresh_{0};                    // armed since none was left to be placed
   Atomic<std::size_t> size_{0};                     // written under lock_
   std::uint64_t now_ns_ NORIA_GUARDED_BY(lock_);    // the newest that it was told
   Timer* taken_ NORIA_GUARDED_BY(lock_) = nullptr;  // out of the inbox, not yet drained

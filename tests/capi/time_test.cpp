@@ -172,6 +172,24 @@ Test(Timer, Reset_moves_it_in_both_directions_and_cancel_stops_it) {
   });
 }
 
+Test(Timer, Moved_to_later_again_and_again_it_fires_at_the_last_deadline_alone) {
+  on_each_runtime(
+      [](Lane& lane) {
+        noria_timer* timer = make_timer(lane.rt);
+        std::uint64_t until = 0;
+        for (std::uint64_t second = 1; second <= 20; ++second) {
+          until = now(lane.rt) + second * kSecond;
+          NORIA_OK_CALL(noria_timer_reset(timer, until));
+          cr_assert_eq(deadline(timer), until);
+        }
+        NORIA_OK_CALL(lane.run([&](const noria_cx* cx) { return noria_timer_poll_wait(timer, cx); }));
+        cr_assert_geq(now(lane.rt), until);
+        cr_assert_lt(now(lane.rt), until + kSecond);
+        NORIA_OK_CALL(noria_timer_drop(timer));
+      },
+      paused());
+}
+
 Test(Timer, Wait_futures_follow_the_timer) {
   on_each_runtime([](Lane& lane) {
     noria_timer* timer = make_timer(lane.rt);

@@ -30,6 +30,7 @@ class NoDriver final : public task::Driver {
   std::uint64_t now_ns() const override { return now; }
   std::uint64_t next_deadline_ns(std::uint32_t wheel) const override { return wheel == 0 && armed ? 1 : kNever; }
   bool due(std::uint32_t, std::uint64_t) const override { return false; }
+  bool sort_some(std::uint32_t) override { return false; }
   void fire_due(std::uint32_t, std::uint64_t, bool) override {
     armed = false;
     ++fired;

@@ -279,13 +279,54 @@ Test(timer_wheel, Tick_where_a_slot_opens_has_no_more_to_do_than_another) {
   Wheel wheel(0);
   std::deque<Probe> probes;
   for (std::uint64_t i = 0; i < kTicks * kEach; ++i)
-    cr_assert(wheel.arm(probes.emplace_back(), (1 + i * 7919 % kTicks) * kMs) != Armed::kClosed);
+    cr_assert(wheel.arm(probes.emplace_back(), (1 + i * 7919 % kTicks) * kMs, Arming::kPlaced) != Armed::kClosed);
   for (std::uint64_t tick = 1; tick <= kTicks; ++tick) {
     Expired expired;
     cr_assert(wheel.advance(tick * kMs, expired) == Advanced::kDone, "at tick %lu", tick);
     cr_assert_eq(expired.run(), kEach);
   }
   cr_assert_eq(wheel.size(), 0);
+}
+
+Test(timer_wheel, Timers_armed_in_great_numbers_are_placed_little_by_little) {
+  constexpr std::uint64_t kCount = 20 * Wheel::kFresh;
+  for (bool idle : {false, true}) {
+    Wheel wheel(0);
+    std::deque<Probe> probes;
+    for (std::uint64_t i = 0; i < Wheel::kFresh; ++i)
+      cr_assert(wheel.arm(probes.emplace_back(), (100 + i) * kMs) != Armed::kClosed);
+    cr_assert_not(wheel.due(kMs), "a few wait until something is due");
+    cr_assert_not(wheel.place_some());
+    for (std::uint64_t i = Wheel::kFresh; i < kCount; ++i)
+      cr_assert(wheel.arm(probes.emplace_back(), (100 + i) * kMs) != Armed::kClosed);
+    std::uint64_t looks = 0;
+    while (idle ? wheel.place_some() : wheel.due(kMs)) {
+      Expired expired;
+      if (!idle) cr_assert(wheel.advance(kMs, expired) == Advanced::kDone);
+      cr_assert_eq(wheel.next_deadline_ns(), 100 * kMs);
+      cr_assert_leq(++looks, kCount / Wheel::kBatch + 1);
+    }
+    cr_assert_geq(looks, kCount / Wheel::kBatch);
+    Expired expired;  // all are placed: one look finds what is due
+    cr_assert(wheel.advance(100 * kMs, expired) == Advanced::kDone);
+    cr_assert_eq(expired.run(), 1);
+    cr_assert_eq(run(wheel, (100 + kCount) * kMs), kCount - 1);
+    std::uint64_t base = probes[0].order;
+    for (std::size_t i = 0; i < probes.size(); ++i) cr_assert_eq(probes[i].order, base + i);
+  }
+}
+
+Test(timer_wheel, Fresh_timer_fires_in_its_tick_among_those_that_are_placed) {
+  Wheel wheel(0);
+  std::deque<Probe> probes;
+  for (std::uint64_t tick = 1; tick <= 200; ++tick) {
+    cr_assert(wheel.arm(probes.emplace_back(), tick * kMs, tick % 2 == 0 ? Arming::kFresh : Arming::kPlaced) !=
+              Armed::kClosed);
+  }
+  cr_assert_eq(run(wheel, 100 * kMs), 100);
+  cr_assert_eq(run(wheel, 200 * kMs), 100);
+  std::uint64_t base = probes[0].order;
+  for (std::size_t i = 0; i < probes.size(); ++i) cr_assert_eq(probes[i].order, base + i);
 }
 
 Test(timer_wheel, Older_time_does_not_turn_the_wheel_back) {

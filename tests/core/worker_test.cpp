@@ -29,6 +29,7 @@ class StepDriver : public task::Driver {
     self->looked_ns = now_ns;
     return false;
   }
+  bool sort_some(std::uint32_t) override { return false; }
   void fire_due(std::uint32_t, std::uint64_t, bool) override {}
   bool would_jump() const override { return false; }
   bool jump(std::uint64_t) override { return false; }
