@@ -261,12 +261,14 @@ Test(timer_wheel, Same_tick_fires_in_the_order_of_arming) {
 Test(timer_wheel, Same_tick_fires_in_the_order_of_arming_while_its_slot_is_moved_ahead) {
   Wheel wheel(0);
   std::deque<Probe> probes;
-  for (int i = 0; i < 100; ++i) cr_assert(wheel.arm(probes.emplace_back(), 70 * kMs) != Armed::kClosed);
+  for (int i = 0; i < 200; ++i)
+    cr_assert(wheel.arm(probes.emplace_back(), 70 * kMs, Arming::kPlaced) != Armed::kClosed);
   for (std::uint64_t tick = 40; tick <= 42; ++tick) {  // each moves some of them, not all
     Probe due;
-    cr_assert(wheel.arm(due, tick * kMs) == Armed::kEarliest);
+    cr_assert(wheel.arm(due, tick * kMs, Arming::kPlaced) == Armed::kEarliest);
     cr_assert_eq(run(wheel, tick * kMs), 1);
-    for (int i = 0; i < 20; ++i) cr_assert(wheel.arm(probes.emplace_back(), 70 * kMs) != Armed::kClosed);
+    for (int i = 0; i < 20; ++i)
+      cr_assert(wheel.arm(probes.emplace_back(), 70 * kMs, Arming::kPlaced) != Armed::kClosed);
   }
   cr_assert_eq(run(wheel, 80 * kMs), probes.size());
   std::uint64_t base = probes[0].order;
