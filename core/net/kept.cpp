@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/allocator.hpp"
+#include "runtime/core.hpp"
+#include "sched/worker.hpp"
 
 namespace noria::net {
 
@@ -34,6 +36,20 @@ bool Block::make(std::size_t bytes) {
   data = static_cast<char*>(raw_alloc(bytes, kCacheLine));
   size = data != nullptr ? bytes : 0;
   return data != nullptr;
+}
+
+bool Block::borrow(const runtime::Core& core) {
+  sched::Worker* worker = core.worker_here();
+  data = static_cast<char*>(worker != nullptr ? worker->spare_block().take() : SpareBlock::make());
+  size = data != nullptr ? SpareBlock::kSize : 0;
+  return data != nullptr;
+}
+
+void Block::give_back(const runtime::Core& core) {
+  sched::Worker* worker = core.worker_here();
+  if (worker == nullptr) return free();
+  worker->spare_block().give(std::exchange(data, nullptr));
+  size = 0;
 }
 
 void Block::free() {

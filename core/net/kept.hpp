@@ -13,6 +13,10 @@
 #include "base/live.hpp"
 #include "base/slab.hpp"
 
+namespace noria::runtime {
+class Core;
+}
+
 namespace noria::net {
 
 // A pipe that splice(2) fills and empties; the bytes in it are counted, so that "not now" never means "full".
@@ -34,6 +38,9 @@ struct Block {
 
   [[nodiscard]] bool make(std::size_t bytes);
   void free();
+  // One that was lent by this thread's worker of `core`, and back to it.
+  [[nodiscard]] bool borrow(const runtime::Core& core);
+  void give_back(const runtime::Core& core);
 };
 
 struct Kept {

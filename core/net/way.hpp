@@ -1,8 +1,14 @@
-// way.hpp: one direction of a copy: bytes from one stream to another, through a pipe by splice(2), or through a block of
-// memory where the kernel or the descriptors do not allow that.
+// way.hpp: one direction of a copy: bytes from one stream to another, through a block of memory as long as little comes at once, and through
+// a pipe by splice(2) once much does, where the kernel and the descriptors allow that.
+//   from    to      when
+//   block   pipe    a read brought kMuch
+//   pipe    block   kLittleInARow times what came until the stream had nothing was less than kLittle, or there is no splice
+// A message through the block takes a read and a write, for a short read says that the stream has nothing (T2). A splice that brought little may
+// have filled the pipe's slots, so it takes one more call; and each that goes to a socket has SIGPIPE held back around it. But it copies nothing.
 // Threads:    the task of the copy; `moved` may be read by anyone.
 // Invariants: Y1 the pipe is filled only when it is empty, so "not now" on the way in means that the stream has nothing.
 //             Y2 moved counts what the target's kernel has accepted, nothing that is still held.
+//             Y3 between two steps a way has a block only while there are bytes in it: it is the worker's spare one.
 // Lifetime:   part of a copy, which holds references of both streams.
 #pragma once
 
@@ -60,13 +66,13 @@ class Way {
   Step fill(const noria_cx* cx);
   Step watch_target(const noria_cx* cx);
   Step fill_pipe(reactor::Readiness seen);
+  void source_is_empty();
   Step fill_block();
   Step flush(const noria_cx* cx, NoSigpipe& signals);
   Step flush_pipe(reactor::Readiness seen, NoSigpipe& signals);
   Step flush_block();
   Step finish();
   Step pipe_to_block();
-  bool make_block();
   void count(std::size_t bytes) {
     // ORDER: relaxed, only the copy's task writes it.
     moved_.store(moved_.load(NORIA_RELAXED) + bytes, NORIA_RELAXED);
@@ -78,7 +84,10 @@ class Way {
   Kept* held_ = nullptr;     // pipe and block, and what is in them
   std::uint64_t order_ = 0;  // of the bytes held
   std::int32_t error_ = 0;
+  std::size_t since_empty_ = 0;  // bytes that the pipe took since the source had nothing
+  std::uint8_t little_in_a_row_ = 0;
   bool pass_end_ = false;
+  bool by_pipe_ = false;  // what comes next
   bool no_splice_ = false;
   bool ended_ = false;  // the end of `from` was read
   bool over_ = false;

@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "base/platform.hpp"
 #include "base/slab.hpp"
+#include "base/spare_block.hpp"
 #include "sched/metrics.hpp"
 #include "sync/mutex.hpp"
 #include "sync/parker.hpp"
@@ -59,6 +60,7 @@ class Worker final : public task::Home, public Allocated {
   // ORDER: acquire, pairs with forget.
   bool has_locals() const { return locals_.load(NORIA_ACQUIRE) != 0; }
   Slab* slab() const { return slab_; }
+  SpareBlock& spare_block() { return spare_block_; }
   std::uint32_t index() const { return index_; }
   Scheduler& scheduler() const { return scheduler_; }
 
@@ -147,6 +149,7 @@ class Worker final : public task::Home, public Allocated {
   Scheduler& scheduler_;
   const std::uint32_t index_;
   Slab* const slab_;
+  SpareBlock spare_block_;
   std::uint64_t random_;
   std::uint32_t lifo_polls_ = 0;
   std::uint32_t inject_interval_;

@@ -21,6 +21,21 @@ std::atomic<Act*> g_before_send{nullptr};   // bytes are about to be sent
 std::atomic<Act*> g_after_fill{nullptr};    // bytes went from a socket into a copy's pipe
 std::atomic<Act*> g_before_flush{nullptr};  // bytes are about to go from a copy's pipe to a socket
 
+// A copy that goes through a block of memory, or through a pipe.
+noria_future* start_copy(Lane& lane, Link& client, Link& server, bool by_pipe) {
+  noria_future* copy = nullptr;
+  assert_ok(noria_copy(client.b, server.a, nullptr, &copy), "copy");
+  if (by_pipe) until_by_pipe(lane, client.a, server.b);
+  return copy;
+}
+
+template <typename Body>
+void in_each_mode(Body body) {
+  on_each_runtime([&](Lane& lane) {
+    for (bool by_pipe : {false, true}) body(lane, by_pipe);
+  });
+}
+
 void act(std::atomic<Act*>& once) {
   if (Act* what = once.exchange(nullptr)) (*what)();
 }
@@ -118,9 +133,9 @@ Test(TcpGate, P8_write_dropped_during_its_attempt_is_not_overtaken) {
 }
 
 Test(TcpGate, P8_copy_dropped_while_it_fills_is_not_overtaken_by_a_read) {
-  on_each_runtime([](Lane& lane) {
+  in_each_mode([](Lane& lane, bool by_pipe) {
     Link client(lane), server(lane);
-    noria_future* copy = nullptr;
+    noria_future* copy = start_copy(lane, client, server, by_pipe);
     char room[8];
     size_t count = 0;
     int32_t by_try = 0, by_poll = 0;
@@ -131,8 +146,7 @@ Test(TcpGate, P8_copy_dropped_while_it_fills_is_not_overtaken_by_a_read) {
       by_try = noria_tcp_try_read(client.b, room, sizeof room, &count);
       by_poll = noria_tcp_poll_read(client.b, next.cx(), room, sizeof room, &count);
     };
-    assert_ok(noria_copy(client.b, server.a, nullptr, &copy), "copy");
-    g_after_fill = &inside;
+    (by_pipe ? g_after_fill : g_after_recv) = &inside;
     write_all(lane, client.a, "aaaa");
     lane.until([&] { return next.wakes() == 1; }, "the one that waits is told");
     cr_assert_eq(by_try, -EAGAIN);
@@ -142,9 +156,9 @@ Test(TcpGate, P8_copy_dropped_while_it_fills_is_not_overtaken_by_a_read) {
 }
 
 Test(TcpGate, P8_copy_dropped_while_it_flushes_is_not_overtaken_by_a_write) {
-  on_each_runtime([](Lane& lane) {
+  in_each_mode([](Lane& lane, bool by_pipe) {
     Link client(lane), server(lane);
-    noria_future* copy = nullptr;
+    noria_future* copy = start_copy(lane, client, server, by_pipe);
     size_t count = 0;
     int32_t by_try = 0, by_poll = 0;
     ForeignWaker next;
@@ -153,8 +167,12 @@ Test(TcpGate, P8_copy_dropped_while_it_flushes_is_not_overtaken_by_a_write) {
       by_try = try_write(server.a, "MARK");
       by_poll = noria_tcp_poll_write(server.a, next.cx(), "MARK", 4, &count);
     };
-    assert_ok(noria_copy(client.b, server.a, nullptr, &copy), "copy");
-    g_before_flush = &inside;
+    Act own_send = [&] { g_before_send = &inside; };  // the first one is the test's
+    if (by_pipe) {
+      g_before_flush = &inside;
+    } else {
+      g_before_send = &own_send;
+    }
     write_all(lane, client.a, "aaaa");
     lane.until([&] { return next.wakes() == 1; }, "the one that waits is told");
     cr_assert_eq(by_try, -EAGAIN);

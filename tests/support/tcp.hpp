@@ -123,4 +123,22 @@ inline std::string text_of(noria_buf* buf) {
   return std::string(static_cast<char*>(data), length);
 }
 
+inline int64_t descriptors() {
+  noria_counts counts{};
+  counts.size = sizeof counts;
+  assert_ok(noria_live_counts(&counts), "counts");
+  return counts.descriptors;
+}
+
+// Moves bytes through a running copy until it has opened a pipe for them.
+inline void until_by_pipe(Lane& lane, noria_tcp* into, noria_tcp* out_of) {
+  std::string text = pattern(128 << 10);
+  int64_t before = descriptors();
+  for (int tries = 0; descriptors() == before; ++tries) {
+    cr_assert_lt(tries, 1000, "it never goes through a pipe");
+    write_all(lane, into, text);
+    cr_assert(read_exactly(lane, out_of, text.size()) == text);
+  }
+}
+
 }  // namespace noria::test

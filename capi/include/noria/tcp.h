@@ -231,7 +231,7 @@ typedef struct noria_copy_result {
   uint64_t b_to_a; /* of noria_copy: 0 */
 } noria_copy_result;
 
-/* Moves bytes from one stream to the other until its end of stream, through splice(2) where it can. The result is a
+/* Moves bytes from one stream to the other until its end of stream, through splice(2) where much comes at once. The result is a
  * noria_copy_result, true on failure and cancel too. Bytes that a copy has taken and not delivered go back to `from`; what
  * is read or written after it was dropped waits for its end.
  * Threads: any.  Owner: the streams are borrowed until the future is ready or dropped; `*out` is the caller's.
