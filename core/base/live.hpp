@@ -40,7 +40,7 @@ struct LiveBlock {
 extern constinit thread_local LiveBlock t_live __attribute__((tls_model("initial-exec")));
 
 // Enters this thread's block in the list, or counts in the common sum after the thread's exit.
-void live_add_slow(Live kind, std::int64_t n) noexcept;
+NORIA_APART void live_add_slow(Live kind, std::int64_t n) noexcept;
 
 // About 1 ns: no read-modify-write, no shared line.
 inline void live_add(Live kind, std::int64_t n) noexcept {

@@ -21,3 +21,5 @@ inline void cpu_pause() {
 
 #define NORIA_LIKELY(x) __builtin_expect(!!(x), 1)
 #define NORIA_UNLIKELY(x) __builtin_expect(!!(x), 0)
+// Kept out of the callers, which need no stack frame then while they do not call it.
+#define NORIA_APART __attribute__((noinline))

@@ -89,20 +89,22 @@ void Slab::carve(Chunk* chunk) noexcept {
   // ORDER: relaxed, the owner alone writes it.
   std::uint32_t carved = chunk->carved.load(NORIA_RELAXED);
   std::uint32_t begin = chunk->handed;
+  std::size_t slot_size = chunk->slot_size;
   std::uint32_t end = begin + kCarveBatch < chunk->capacity ? begin + kCarveBatch : chunk->capacity;
-  FreeSlot* list = nullptr;
-  for (std::uint32_t i = end; i-- > begin;) {
+  for (std::uint32_t i = std::max(begin, carved); i < end; ++i) {
     FreeSlot* slot = chunk->slot(i);
-    if (i < carved) {
-      slot->next = list;
-    } else {
-      unpoison(slot, sizeof(FreeSlot));
-      slot = new (static_cast<void*>(slot)) FreeSlot{0, list};
-      poison(slot + 1, chunk->slot_size - sizeof(FreeSlot));
-    }
-    list = slot;
+    unpoison(slot, sizeof(FreeSlot));
+    new (static_cast<void*>(slot)) FreeSlot{0, nullptr};
+    poison(slot + 1, chunk->slot_size - sizeof(FreeSlot));
   }
-  chunk->free = list;
+  FreeSlot* last = chunk->slot(end - 1);
+  for (FreeSlot* slot = chunk->slot(begin); slot != last;) {
+    auto* next = reinterpret_cast<FreeSlot*>(reinterpret_cast<char*>(slot) + slot_size);
+    slot->next = next;
+    slot = next;
+  }
+  last->next = nullptr;
+  chunk->free = chunk->slot(begin);
   chunk->handed = end;
   // ORDER: release, publishes the life words to the acquire in for_each_live().
   if (end > carved) chunk->carved.store(end, NORIA_RELEASE);

@@ -199,18 +199,18 @@ class Slab {
     }
   }
 
-  static void free_elsewhere(Chunk* chunk, FreeSlot* slot) noexcept;
+  NORIA_APART static void free_elsewhere(Chunk* chunk, FreeSlot* slot) noexcept;
   void free_single(Chunk* chunk) noexcept;
-  void* alloc_slow(SlotKind kind, std::size_t slot_class) noexcept;
-  void* alloc_single(SlotKind kind, std::size_t size, std::size_t align) noexcept;
+  NORIA_APART void* alloc_slow(SlotKind kind, std::size_t slot_class) noexcept;
+  NORIA_APART void* alloc_single(SlotKind kind, std::size_t size, std::size_t align) noexcept;
 
   void carve(Chunk* chunk) noexcept;
   void collect_some() noexcept;
   void collect_all() noexcept;
   Chunk* add_chunk(SlotKind kind, std::size_t slot_class) noexcept;
   Chunk* reuse_empty(SlotKind kind, std::size_t slot_class) noexcept;
-  void leave_full(Chunk* chunk) noexcept;
-  void leave_partial(Chunk* chunk) noexcept;
+  NORIA_APART void leave_full(Chunk* chunk) noexcept;
+  NORIA_APART void leave_partial(Chunk* chunk) noexcept;
   void link(Chunk* chunk) noexcept NORIA_REQUIRES(lock_);
   void unlink(Chunk* chunk) noexcept NORIA_REQUIRES(lock_);
   Chunk* begin_walk() noexcept NORIA_EXCLUDES(lock_);

@@ -34,21 +34,28 @@ JoinFuture::~JoinFuture() { unref(task_); }
 void JoinFuture::begin() {
   {
     sync::MutexLock guard(join_lock(task_));
-    next_ = task_->joining().joiners;
-    task_->joining().joiners = this;
+    Atomic<JoinFuture*>& joiners = task_->joining().joiners;
+    // ORDER: relaxed, under the lock.
+    next_ = joiners.load(NORIA_RELAXED);
+    // ORDER: relaxed, published by the flag below (J2).
+    joiners.store(this, NORIA_RELAXED);
     listed_ = true;
   }
   if (task_->word.ask_for_completion()) complete_joiners(task_);
 }
 
 void complete_joiners(Task* task) {
-  for (;;) {
+  Atomic<JoinFuture*>& joiners = task->joining().joiners;
+  // ORDER: relaxed, what entered before its flag is seen since the word was (J2); what comes later finds the task complete.
+  while (joiners.load(NORIA_RELAXED) != nullptr) {
     JoinFuture* first;
     {
       sync::MutexLock guard(join_lock(task));
-      first = task->joining().joiners;
+      // ORDER: relaxed, under the lock.
+      first = joiners.load(NORIA_RELAXED);
       if (first == nullptr) return;
-      task->joining().joiners = first->next_;
+      // ORDER: relaxed, under the lock.
+      joiners.store(first->next_, NORIA_RELAXED);
       first->listed_ = false;
     }
     if (first->claim()) {
@@ -59,6 +66,20 @@ void complete_joiners(Task* task) {
   }
 }
 
+// Under the join lock.
+void JoinFuture::unlist() {
+  Atomic<JoinFuture*>& joiners = task_->joining().joiners;
+  // ORDER: relaxed, under the lock.
+  JoinFuture* before = joiners.load(NORIA_RELAXED);
+  if (before == this) {
+    // ORDER: relaxed, under the lock.
+    joiners.store(next_, NORIA_RELAXED);
+    return;
+  }
+  while (before->next_ != this) before = before->next_;
+  before->next_ = next_;
+}
+
 void JoinFuture::on_cancel(Future* future) {
   auto* self = static_cast<JoinFuture*>(future);
   if (!self->claim()) return;
@@ -67,9 +88,7 @@ void JoinFuture::on_cancel(Future* future) {
     sync::MutexLock guard(join_lock(self->task_));
     listed = self->listed_;
     if (listed) {
-      JoinFuture** link = &self->task_->joining().joiners;
-      while (*link != self) link = &(*link)->next_;
-      *link = self->next_;
+      self->unlist();
       self->listed_ = false;
     }
   }

@@ -24,6 +24,7 @@ class JoinFuture : public Future {
 
  private:
   friend void complete_joiners(Task* task);
+  void unlist();
   static void on_cancel(Future* future);
   static void on_result(Future* future, void* out);
   static void on_destroy(Future* future);

@@ -17,7 +17,7 @@
 //             S2 only the thread that set RUNNING clears it; state and outcome belong to it meanwhile.
 //             S3 an incomplete task holds one reference of its own ("self"), released at completion, so
 //                a queue needs none.
-//             S4 with a count of one and no INIT nobody but the running thread can reach the word: wakers,
+//             S4 with a count of one and no INIT nobody but the running thread (once it is complete: but who has that reference) can reach the word: wakers,
 //                handles and join futures all count (a poll's own waker is used by others during the poll only, and no
 //                transition is made meanwhile). The transitions below use plain stores then. (A walk at
 //                shutdown reads any word, and writes idle ones only, which have no running thread.)
@@ -228,6 +228,13 @@ class StateWord {
   [[nodiscard]] bool send_back_output() {
     // ORDER: acq_rel, as release_interest.
     return (word().fetch_and(~kJoinInterest, NORIA_ACQ_REL) & kOutput) != 0;
+  }
+
+  // Asked by the handle that goes: it is complete, nothing is left in it, and the handle's is the last reference (S4): the caller
+  // frees it.
+  [[nodiscard]] bool ends_with_handle() const {
+    std::uint64_t now = load();
+    return refs(now) == 1 && (now & (kComplete | kOutput)) == kComplete;
   }
 
   void ref() {

@@ -45,7 +45,7 @@ void waker_drop(noria_waker* waker) {
   unref(static_cast<Task*>(waker->data));
 }
 
-void call_drop(Task* task) noexcept {
+NORIA_APART void call_drop(Task* task) noexcept {
   try {
     task->vtable->drop(task->state);
   } catch (...) {
@@ -67,6 +67,14 @@ inline void free_here(Task* task) {
   Slab::free(task);
 }
 
+NORIA_APART void tell_joiners(Task* task) {
+  if (task->joinable) {
+    task->joining().cell.complete();
+    complete_joiners(task);
+  }
+  unref(task);
+}
+
 // Completion: outcome and error are set, the caller is the running thread. `state_lives` says whether drop is due.
 void complete(Task* task, bool state_lives) {
   bool keep = state_lives && task->has_take() && task->outcome == NORIA_JOIN_DONE;
@@ -74,15 +82,8 @@ void complete(Task* task, bool state_lives) {
   bool kept = false;
   ToComplete done = task->word.to_complete(keep, kept);
   if (keep && !kept) drop_state(task);  // the handle is gone: nobody will take the output
-  if (done.notify) {
-    if (task->joinable) {
-      task->joining().cell.complete();
-      complete_joiners(task);
-    }
-    unref(task);
-  } else if (done.free) {
-    free_here(task);
-  }
+  if (NORIA_UNLIKELY(done.notify)) return tell_joiners(task);
+  if (NORIA_LIKELY(done.free)) free_here(task);
 }
 
 std::int32_t poll_guarded(Task* task, const noria_cx* cx) noexcept {
@@ -194,7 +195,11 @@ void unref(Task* task) {
 std::int32_t poll_join(Task* task, const noria_cx* cx, noria_join_result* out) {
   if ((task->word.load() & StateWord::kComplete) == 0) {
     // The cell first, then the flag: completion that sees the flag finds the waker.
-    if (task->joining().cell.set(*cx->waker) && !task->word.ask_for_completion()) return NORIA_PENDING;
+    WakerCell& cell = task->joining().cell;
+    if (cell.set_ahead(*cx->waker)) {
+      if (!task->word.ask_for_completion()) return NORIA_PENDING;
+      cell.clear();
+    }
   }
   if (out != nullptr) *out = outcome_of(task);
   return NORIA_READY;
@@ -220,6 +225,7 @@ std::int32_t take(Task* task, void* out) {
 }
 
 void detach(Task* task) {
+  if (task->word.ends_with_handle()) return free_task(task);
   if (task->local && !task->home->here()) {
     // The output may be dropped on the task's own thread only: the reference travels there.
     if (task->word.send_back_output()) {

@@ -22,8 +22,8 @@ class JoinFuture;
 
 // How a task is joined.
 struct Joining {
-  WakerCell cell;                 // poll_join's waker
-  JoinFuture* joiners = nullptr;  // guarded by the join lock
+  WakerCell cell;                        // poll_join's waker
+  Atomic<JoinFuture*> joiners{nullptr};  // written under the join lock
 };
 
 // The first line is all that spawning, waking and polling touch.

@@ -7,6 +7,9 @@
 //   0 / SET    DONE[|SET]  completer   acq_rel   with SET: the waker is the completer's
 // Invariants: W1 the slot is written only while SET is clear, by the registrant. W2 the waker belongs to whoever
 // made the last of SET and DONE: the completer if it saw SET, else the registrant, who sees DONE and drops it.
+// W3 set_ahead may overwrite DONE. Then the completer has not seen SET, and its change of the other word came before the
+// registrant's, who learns there that it is over. If the registrant's came first, SET is visible to complete().
+// (tests/model/join_model.cpp)
 #pragma once
 
 #include <cstdint>
@@ -77,19 +80,35 @@ class WakerCell {
     // ORDER: acquire, pairs with complete: who sees DONE sees what it tells.
     std::uint32_t state = state_.load(NORIA_ACQUIRE);
     if ((state & kDone) != 0) return false;
-    if ((state & kSet) != 0 && will_wake(slot_, waker)) return true;
+    if ((state & kSet) != 0 && will_wake(NORIA_PLAIN_GET(slot_), waker)) return true;
     Waker old;
     Waker next(waker);
     if ((state & kSet) != 0) {
       // ORDER: acq_rel, takes the slot back; DONE beside it means that the completer has it (W2).
       if ((state_.fetch_and(~kSet, NORIA_ACQ_REL) & kDone) != 0) return false;
-      old = Waker::adopt(slot_);
+      old = Waker::adopt(NORIA_PLAIN_GET(slot_));
     }
-    slot_ = next.release();
+    NORIA_PLAIN_GET(slot_) = next.release();
     // ORDER: acq_rel, publishes the slot to complete; acquires its writes if it came first.
     if ((state_.fetch_or(kSet, NORIA_ACQ_REL) & kDone) == 0) return true;
     drop_slot();
     return false;
+  }
+
+  // As set, for who asks next, by a read-modify-write of a word that the completer changes by one before it comes here, whether it is
+  // over, and calls clear() then. An empty cell costs no read-modify-write here (W3).
+  [[nodiscard]] bool set_ahead(const noria_waker& waker) {
+    // ORDER: relaxed, a zero that is old is as W3 says; set() looks again.
+    if (state_.load(NORIA_RELAXED) != 0) return set(waker);
+    Waker next(waker);
+    NORIA_PLAIN_GET(slot_) = next.release();
+#if defined(NORIA_PLANT_JOIN) && NORIA_PLANT_JOIN == 1
+    state_.store(kSet, NORIA_RELAXED);  // the planted bug: complete() may find the cell set before its waker is in it
+#else
+    // ORDER: release, publishes the slot to complete.
+    state_.store(kSet, NORIA_RELEASE);
+#endif
+    return true;
   }
 
   // The registrant waits no more: its waker is dropped, unless the completer has it.
@@ -104,7 +123,7 @@ class WakerCell {
   void complete() {
     // ORDER: acq_rel, publishes what was done; acquires the slot.
     if ((state_.fetch_or(kDone, NORIA_ACQ_REL) & kSet) != 0) {
-      noria_waker waker = slot_;  // not written here: the registrant may be comparing it (W1)
+      noria_waker waker = NORIA_PLAIN_GET(slot_);  // not written here: the registrant may be comparing it (W1)
       waker.vtable->wake(&waker);
     }
   }
@@ -117,12 +136,12 @@ class WakerCell {
   static constexpr std::uint32_t kDone = 2;
 
   void drop_slot() {
-    noria_waker waker = slot_;
+    noria_waker waker = NORIA_PLAIN_GET(slot_);
     waker.vtable->drop(&waker);
   }
 
   Atomic<std::uint32_t> state_{0};
-  noria_waker slot_{};
+  NORIA_PLAIN(noria_waker) slot_{};
 };
 
 }  // namespace noria::task
