@@ -65,7 +65,8 @@ void Core::sweep_late() {
 
 void Core::sweep_queues(Swept& swept) {
   for (;;) {
-    task::Queue queue = scheduler_->inject().pop(0, SIZE_MAX);
+    task::Queue queue;
+    scheduler_->inject().take_all(queue);
     for (std::uint32_t i = 0; i < options_.workers; ++i) scheduler_->worker(i).take_all(queue);
     if (queue.empty()) return;
     while (task::Task* task = queue.pop()) {

@@ -224,9 +224,7 @@ void Worker::overflow_to_shard() {
   std::uint32_t count = ring_.take_half(half);
   if (count == 0) return;
   counters_.overflow.add(count);
-  task::Queue batch;
-  for (Task* task : half) batch.push(task);
-  scheduler_.inject().push(index_, batch);
+  scheduler_.inject().push(index_, half);
 }
 
 std::size_t Worker::backlog() const { return ring_.size() + older_.size() + scheduler_.inject().size(index_); }
@@ -246,35 +244,38 @@ Task* Worker::take_local() {
 Task* Worker::take_inject() {
   until_inject_ = std::max<std::uint32_t>(inject_interval_, 2);  // what is queued here has its turn in between
   std::uint32_t free = spilled_ != 0 ? kOlder - older_.size() : sync::Ring<Task>::kSlots - ring_.size();
-  return keep(scheduler_.inject().pop(rotation_++, std::clamp<std::uint32_t>(free / 4, 1, sync::Ring<Task>::kHalf)));
+  Taken taken;
+  std::size_t most = std::clamp<std::size_t>(free / 4, 1, kTaken);
+  return keep(std::span(taken, scheduler_.inject().pop(rotation_++, std::span(taken, most))));
 }
 
-// Answers the first, and queues the others; there is room. What had spilled over is older than the ring.
-Task* Worker::keep(task::Queue taken) {
-  Task* first = taken.pop();
-  while (Task* task = taken.pop()) {
-    if (spilled_ == 0) {
-      push_ring(task, Hint::kRequeue);
-    } else {
-      std::uint32_t length = older_.push(task);
-      NORIA_ASSERT(length != 0, "no more was taken than fits");
-    }
-  }
-  return first;
+// Answers the first, and queues the others; there is room. What had spilled over is older than the ring. They may not have been touched for long, or by
+// another worker: their lines are fetched all at once, not one after the other when they are polled.
+Task* Worker::keep(std::span<Task* const> taken) {
+  if (taken.empty()) return nullptr;
+  for (Task* task : taken) __builtin_prefetch(task, 1);
+  std::span<Task* const> later = taken.subspan(1);
+  if (later.empty()) return taken.front();
+  std::uint32_t length = spilled_ != 0 ? older_.push_many(later) : ring_.push_many(later);
+  NORIA_ASSERT(length != 0, "no more was taken than fits");
+  if (spilled_ == 0 && length >= wake_length_) scheduler_.wake_for_backlog(*this);
+  return taken.front();
 }
 
 // older_ is empty. What has come into the shard since it was spilled into last is not older than the ring.
 Task* Worker::refill() {
-  task::Queue taken = scheduler_.inject().pop_shard(index_, std::min<std::size_t>(spilled_, sync::Ring<Task>::kHalf));
-  std::size_t left = taken.empty() ? 0 : spilled_ - taken.size();
-  Task* task = keep(taken);
+  Taken taken;
+  std::size_t count = scheduler_.inject().pop_shard(index_, std::span(taken, std::min(spilled_, kTaken)));
+  std::size_t left = count == 0 ? 0 : spilled_ - count;
+  Task* task = keep(std::span(taken, count));
   spilled_ = left;
   return task;
 }
 
 Task* Worker::next_from_afar() {
   if (Task* task = run_local(take_local())) return task;
-  return keep(scheduler_.inject().pop(index_, sync::Ring<Task>::kHalf));
+  Taken taken;
+  return keep(std::span(taken, scheduler_.inject().pop(index_, taken)));
 }
 
 // A local task that is complete was sent back for its output; everything else is polled.

@@ -96,8 +96,11 @@ class Worker final : public task::Home, public Allocated {
   static constexpr std::uint32_t kInjectIntervalLeast = 4;  // the lock is worth that many polls
   static constexpr std::uint64_t kInjectPatienceNs = 200'000;  // what comes from outside waits about that long at most
   static constexpr std::uint32_t kOlder = 4096;
+  static constexpr std::size_t kTaken = sync::Ring<task::Task>::kHalf;  // from the inject queue at once
   static constexpr std::uint32_t kSampleInterval = 64;
   static constexpr std::uint64_t kClockReadNs = 24;  // through the vDSO
+
+  using Taken = task::Task* [kTaken];
 
   bool execute(task::Task* task);
   bool run_timed(task::Task* task);
@@ -111,7 +114,7 @@ class Worker final : public task::Home, public Allocated {
   task::Task* take_queued();
   task::Task* take_in_order();
   task::Task* refill();
-  task::Task* keep(task::Queue taken);
+  task::Task* keep(std::span<task::Task* const> taken);
   task::Task* search();
   task::Task* steal(bool slot_too);
   void end_search();

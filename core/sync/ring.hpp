@@ -1,5 +1,5 @@
 // ring.hpp: the ready ring of one worker: one owner pushes and pops, many thieves take half.
-// Threads:    push, pop, move_half, take_half: the owner. steal_into: anyone, into a ring that he owns. size: anyone.
+// Threads:    push, push_many, pop, move_half, take_half: the owner. steal_into: anyone, into a ring that he owns. size: anyone.
 // Invariants: R1 head <= tail, tail - head <= kCapacity. R2 an item belongs to whoever moves head past it; head moves
 //             by compare-and-swap only. R3 the owner writes slot i again only once it has seen head beyond i; so a
 //             thief whose swap succeeds has read what was pushed, however old its reads were.
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/atomic.hpp"
 #include "base/platform.hpp"
@@ -46,6 +47,19 @@ class Ring {
     tail_.store(tail + 1, NORIA_RELEASE);
 #endif
     return static_cast<std::uint32_t>(tail + 1 - head);
+  }
+
+  // Pushes all of them, one at least. How many it holds then, or 0: they do not fit, and none was pushed.
+  [[nodiscard]] std::uint32_t push_many(std::span<T* const> items) {
+    // ORDER: relaxed, only the owner writes tail.
+    std::uint64_t tail = tail_.load(NORIA_RELAXED);
+    // ORDER: acquire, as in push (R3).
+    std::uint64_t head = head_.load(NORIA_ACQUIRE);
+    if (tail - head + items.size() > kCapacity) return 0;
+    // ORDER: relaxed, as in push.
+    for (std::size_t i = 0; i < items.size(); ++i) slot(tail + i).store(items[i], NORIA_RELAXED);
+    publish(static_cast<std::uint32_t>(items.size()));
+    return static_cast<std::uint32_t>(tail - head + items.size());
   }
 
   // nullptr when empty.

@@ -1,16 +1,17 @@
-// inject.hpp: tasks that come from outside of the workers, or do not fit into a ring: lists behind sharded locks.
-// Threads:    any. The locks are held for a few instructions, and know nothing of who sleeps (idle_word.hpp does).
+// inject.hpp: tasks that come from outside of the workers, or do not fit into a ring: buffers behind sharded locks.
+// Threads:    any. The locks are held for a few instructions (and while a buffer grows), and know nothing of who sleeps (idle_word.hpp does).
 // Invariants: Q1 size_ of a shard is stored (seq_cst) after a push, before the lock is given back; so a worker that announces
 //             its sleep and then sees zero everywhere is seen by the pusher's next look at the idle word.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/allocated.hpp"
 #include "base/atomic.hpp"
 #include "base/platform.hpp"
 #include "sync/mutex.hpp"
-#include "task/queue.hpp"
+#include "task/fifo.hpp"
 
 namespace noria::task {
 
@@ -18,44 +19,40 @@ class Inject {
  public:
   explicit Inject(std::uint32_t shards) : count_(shards), shards_(shards) {}
 
-  void push(std::uint32_t shard, Task* task) {
+  void push(std::uint32_t shard, Task* task) { push(shard, std::span<Task* const>(&task, 1)); }
+
+  void push(std::uint32_t shard, std::span<Task* const> tasks) {
     Shard& to = shards_[wrap(shard)];
     sync::MutexLock guard(to.lock);
-    to.queue.push(task);
+    to.fifo.push(tasks);
     // ORDER: seq_cst, see Q1.
-    to.size.store(to.queue.size(), NORIA_SEQ_CST);
+    to.size.store(to.fifo.size(), NORIA_SEQ_CST);
   }
 
-  void push(std::uint32_t shard, Queue& tasks) {
-    Shard& to = shards_[wrap(shard)];
-    sync::MutexLock guard(to.lock);
-    to.queue.append(tasks);
-    // ORDER: seq_cst, see Q1.
-    to.size.store(to.queue.size(), NORIA_SEQ_CST);
-  }
-
-  // Up to `most` tasks, from the first shard at or after `shard` that has any.
-  Queue pop(std::uint32_t shard, std::size_t most) {
+  // As many as `out` holds, from the first shard at or after `shard` that has any; how many there were.
+  std::size_t pop(std::uint32_t shard, std::span<Task*> out) {
     std::uint32_t at = wrap(shard);
     for (std::uint32_t i = 0; i < count_; ++i) {
-      // ORDER: relaxed, as in pop_shard.
-      if (shards_[at].size.load(NORIA_RELAXED) != 0) {
-        if (Queue out = pop_shard(at, most); !out.empty()) return out;
-      }
+      if (std::size_t taken = pop_shard(at, out); taken != 0) return taken;
       if (++at == count_) at = 0;
     }
-    return {};
+    return 0;
   }
 
-  Queue pop_shard(std::uint32_t shard, std::size_t most) {
+  std::size_t pop_shard(std::uint32_t shard, std::span<Task*> out) {
     Shard& from = shards_[wrap(shard)];
     // ORDER: relaxed, an old zero is made up for by the look before a park.
-    if (from.size.load(NORIA_RELAXED) == 0) return {};
+    if (from.size.load(NORIA_RELAXED) == 0) return 0;
     sync::MutexLock guard(from.lock);
-    Queue out = from.queue.cut(most);
+    std::size_t taken = from.fifo.pop(out);
     // ORDER: relaxed, a stale number of tasks costs a look.
-    from.size.store(from.queue.size(), NORIA_RELAXED);
-    return out;
+    from.size.store(from.fifo.size(), NORIA_RELAXED);
+    return taken;
+  }
+
+  void take_all(Queue& to) {
+    Task* some[64];
+    while (std::size_t taken = pop(0, some)) to.push(std::span<Task* const>(some, taken));
   }
 
   // Whether there is anything: the look before a park.
@@ -89,7 +86,7 @@ class Inject {
  private:
   struct alignas(kCacheLine) Shard {
     sync::Mutex lock;
-    Queue queue;  // guarded by lock
+    Fifo fifo;  // guarded by lock
     Atomic<std::size_t> size{0};
   };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
+#include <span>
 
 #include "task/task.hpp"
 
@@ -24,6 +24,20 @@ class Queue {
     ++size_;
   }
 
+  // Puts those behind, in their order.
+  void push(std::span<Task* const> tasks) {
+    if (tasks.empty()) return;
+    for (std::size_t i = 1; i < tasks.size(); ++i) tasks[i - 1]->next = tasks[i];
+    tasks.back()->next = nullptr;
+    if (tail_ == nullptr) {
+      head_ = tasks.front();
+    } else {
+      tail_->next = tasks.front();
+    }
+    tail_ = tasks.back();
+    size_ += tasks.size();
+  }
+
   // nullptr when empty.
   Task* pop() {
     Task* task = head_;
@@ -32,25 +46,6 @@ class Queue {
     if (head_ == nullptr) tail_ = nullptr;
     --size_;
     return task;
-  }
-
-  // Takes the first `most` out, in one walk.
-  Queue cut(std::size_t most) {
-    Queue out;
-    if (most == 0) return out;
-    if (most >= size_) {
-      std::swap(out, *this);
-      return out;
-    }
-    Task* last = head_;
-    for (std::size_t i = 1; i < most; ++i) last = last->next;
-    out.head_ = head_;
-    out.tail_ = last;
-    out.size_ = most;
-    head_ = last->next;
-    last->next = nullptr;
-    size_ -= most;
-    return out;
   }
 
   // Puts all of `other` behind; it is empty then.

@@ -39,7 +39,11 @@ struct RingModel : rl::test_suite<RingModel, 3> {
   }
 
   void own() {
-    for (int i = 0; i < kItems; ++i) {
+    VAR(items[0].content) = 1;
+    VAR(items[1].content) = 1;
+    Item* pair[] = {&items[0], &items[1]};
+    RL_ASSERT(mine.push_many(pair) == 2);
+    for (int i = 2; i < kItems; ++i) {
       VAR(items[i].content) = 1;
       if (mine.push(&items[i])) continue;
       std::uint32_t halves = mine.move_half(older);
