@@ -42,7 +42,8 @@ inline constexpr std::size_t kChunkSize = 64 * 1024;  // and alignment
 // What is asked for. glibc looks for an aligned piece in one of both sizes together and a header: a little less than two chunks stays
 // below its threshold for mappings of their own, and chunks lie side by side, not 128 KiB apart.
 inline constexpr std::size_t kChunkMemory = kChunkSize - 128;
-inline constexpr std::size_t kSlotSizes[] = {64, 128, 192, 256, 384, 512, 768, 1024};
+// 120 is for what has no need to begin with a cache line: a future and a timer.
+inline constexpr std::size_t kSlotSizes[] = {64, 120, 128, 192, 256, 384, 512, 768, 1024};
 inline constexpr std::size_t kSlotClasses = sizeof kSlotSizes / sizeof kSlotSizes[0];
 inline constexpr std::size_t kMaxSlotSize = kSlotSizes[kSlotClasses - 1];
 inline constexpr std::size_t kMaxSlotAlign = kChunkSize / 2;
@@ -119,12 +120,14 @@ class Slab {
     if (NORIA_UNLIKELY(size > kMaxSlotSize || align > kCacheLine)) {
       return alloc_single(kind, size, align);
     }
-    std::size_t slot_class = class_of(size);
+    std::size_t slot_class = class_of(size, align);
     Chunk* chunk = bins_[static_cast<std::size_t>(kind)][slot_class].current;
     FreeSlot* slot = chunk->free;
     if (NORIA_UNLIKELY(slot == nullptr)) return alloc_slow(kind, slot_class);
     chunk->free = slot->next;
     __builtin_prefetch(slot->next, 1);  // its link is what the next alloc waits for; null is harmless
+    // Those that need not begin with a line reach into the next one, or the one after it.
+    if (slot_class == 1) prefetch_behind(slot->next);
     ++chunk->used;
     unpoison(slot, chunk->slot_size);
     return slot;
@@ -182,8 +185,17 @@ class Slab {
     Chunk* partial;  // chunks with room, doubly linked
   };
 
-  static constexpr std::uint8_t kClassOf[] = {0, 0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7};
-  static std::size_t class_of(std::size_t size) noexcept { return kClassOf[(size + 63) / 64]; }
+  static void prefetch_behind(const FreeSlot* slot) noexcept {
+    // As a number: there may be no next slot.
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(slot) + kCacheLine), 1);
+  }
+
+  static constexpr std::size_t kUnaligned = 8;  // what the slots of 120 bytes are aligned to
+  static constexpr std::uint8_t kClassOf[] = {0, 0, 2, 3, 4, 5, 5, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8};
+  static std::size_t class_of(std::size_t size, std::size_t align) noexcept {
+    if (size > kSlotSizes[0] && size <= kSlotSizes[1] && align <= kUnaligned) return 1;
+    return kClassOf[(size + 63) / 64];
+  }
 
   Slab(EmptyFn on_empty, void* data) noexcept;
   ~Slab() = default;

@@ -7,31 +7,40 @@ namespace noria::runtime {
 
 const timer::TimerOps TimerHandle::kTimerOps = {on_fire, on_released};
 
-void TimerHandle::reset(std::uint64_t deadline_ns) {
-  sync::MutexLock guard(lock_);
-  state_ = State::kArmed;
-  deadline_ns_ = deadline_ns;
-  if (!in_wheel_) {
-    arm();
-  } else if (deadline_ns < Timer::deadline_ns()) {
-    (void)core_->timer_reset(*this, deadline_ns);  // too late: fire() is on its way and looks at deadline_ns_
+// Brings the wheel to what was said last, by whomever.
+void TimerHandle::move() {
+  sync::MutexLock in_turn(wheel_lock_);
+  std::uint64_t deadline_ns;
+  bool in_wheel;
+  {
+    SpinScope guard(lock_);
+    if (!behind()) return;
+    deadline_ns = deadline_ns_;
+    in_wheel = in_wheel_;
   }
+  if (!in_wheel) return arm(deadline_ns);
+  (void)core_->timer_reset(*this, deadline_ns);  // too late: fire() is on its way and looks at deadline_ns_
 }
 
-void TimerHandle::arm() {
+void TimerHandle::arm(std::uint64_t deadline_ns) {
   ref();
-  in_wheel_ = core_->timer_arm(*this, deadline_ns_);
-  if (!in_wheel_) release();  // the runtime is closing; the caller has a reference of its own
+  bool armed = core_->timer_arm(*this, deadline_ns);
+  {
+    SpinScope guard(lock_);
+    in_wheel_ = armed;
+  }
+  if (!armed) release();  // the runtime is closing; the caller has a reference of its own
 }
 
 std::int32_t TimerHandle::cancel() {
   TimerWait* waits;
   {
-    sync::MutexLock guard(lock_);
+    sync::MutexLock in_turn(wheel_lock_);
+    SpinScope guard(lock_);
     if (state_ != State::kArmed) return -EALREADY;
     state_ = State::kUnarmed;
     deadline_ns_ = kNever;
-    if (in_wheel_) (void)core_->timer_reset(*this, kNever);
+    if (in_wheel_) (void)core_->timer_reset(*this, kNever);  // to later: takes no lock and rings nobody
     waits = take_waits();
   }
   finish(waits, -ECANCELED);
@@ -55,15 +64,23 @@ std::int32_t TimerHandle::poll(const noria_cx* cx) {
 std::int32_t TimerHandle::ready_or_leave(const noria_cx* cx) {
   std::uint64_t now_ns = core_->now_ns();
   {
-    sync::MutexLock guard(lock_);
+    SpinScope guard(lock_);
     if (passed(now_ns)) return NORIA_READY;
     if (waker_.wakes_same(*cx->waker)) return NORIA_PENDING;
   }
   task::Waker waker(*cx->waker);  // foreign code: not under the lock; the old one is dropped after it, too
-  sync::MutexLock guard(lock_);
-  if (passed(now_ns)) return NORIA_READY;
+  sync::MutexLock in_turn(wheel_lock_);
+  std::uint64_t deadline_ns;
+  bool in_wheel;
+  {
+    SpinScope guard(lock_);
+    if (passed(now_ns)) return NORIA_READY;
+    deadline_ns = deadline_ns_;
+    in_wheel = in_wheel_;
+  }
   // In the wheel even if unarmed: whoever waits is told of a shutdown by on_released.
-  if (!in_wheel_) arm();
+  if (!in_wheel) arm(deadline_ns);
+  SpinScope guard(lock_);
   if (core_->closed()) return -NORIA_ESHUTDOWN;  // on_released may have been here before us
   std::swap(waker_, waker);
   return NORIA_PENDING;
@@ -71,7 +88,7 @@ std::int32_t TimerHandle::ready_or_leave(const noria_cx* cx) {
 
 std::int32_t TimerHandle::wait(task::Future** out) {
   {
-    sync::MutexLock guard(lock_);
+    SpinScope guard(lock_);
     if (state_ == State::kUnarmed) return -NORIA_EBADSTATE;
   }
   TimerWait* future = core_->make_future<TimerWait>(this);
@@ -85,7 +102,7 @@ void TimerHandle::begin(TimerWait& wait) {
   std::int32_t status = -ECANCELED;
   std::uint64_t now_ns = core_->now_ns();
   {
-    sync::MutexLock guard(lock_);
+    SpinScope guard(lock_);
     // A cancel that came before this did not find it in the list and left the reference to us.
     if (!wait.claimed() && state_ != State::kUnarmed) {
       wait.fired_ns_ = deadline_ns_;
@@ -104,7 +121,7 @@ void TimerHandle::begin(TimerWait& wait) {
 }
 
 std::uint64_t TimerHandle::deadline_ns() const {
-  sync::MutexLock guard(lock_);
+  SpinScope guard(lock_);
   return state_ == State::kArmed ? deadline_ns_ : kNever;
 }
 
@@ -113,7 +130,8 @@ void TimerHandle::drop() {
   bool in_wheel;
   task::Waker waker;
   {
-    sync::MutexLock guard(lock_);
+    sync::MutexLock in_turn(wheel_lock_);  // who is arming it has done so
+    SpinScope guard(lock_);
     state_ = State::kUnarmed;  // fire() arms it no more
     in_wheel = in_wheel_;
     waits = take_waits();
@@ -150,18 +168,32 @@ void TimerHandle::finish(TimerWait* taken, std::int32_t status) {
   }
 }
 
+// False: there is nobody to tell, since it was cancelled or moved to later; in the wheel it goes on waiting (H4).
+bool TimerHandle::take_fired(std::uint64_t now_ns, TimerWait*& waits, task::Waker& waker) {
+  std::uint64_t deadline_ns;
+  {
+    SpinScope guard(lock_);
+    in_wheel_ = false;
+    if (state_ == State::kUnarmed && !waker_) return false;
+    if (passed(now_ns)) {
+      waits = take_waits();
+      waker = std::move(waker_);
+      return true;
+    }
+    deadline_ns = deadline_ns_;
+  }
+  arm(deadline_ns);
+  return false;
+}
+
 void TimerHandle::on_fire(timer::Timer* timer) noexcept {
   auto* self = static_cast<TimerHandle*>(timer);
   TimerWait* waits = nullptr;
   task::Waker waker;
   std::uint64_t now_ns = self->core_->now_ns();
   {
-    sync::MutexLock guard(self->lock_);
-    self->in_wheel_ = false;
-    if (self->state_ == State::kUnarmed) return;
-    if (!self->passed(now_ns)) return self->arm();  // it was moved while it fired
-    waits = self->take_waits();
-    waker = std::move(self->waker_);
+    sync::MutexLock in_turn(self->wheel_lock_);
+    if (!self->take_fired(now_ns, waits, waker)) return;
   }
   waker.wake();
   finish(waits, NORIA_OK);
@@ -178,7 +210,7 @@ void TimerHandle::end_waiting() {
   TimerWait* waits;
   task::Waker waker;
   {
-    sync::MutexLock guard(lock_);
+    SpinScope guard(lock_);
     waits = take_waits();
     waker = std::move(waker_);
   }
@@ -199,7 +231,7 @@ void TimerWait::on_cancel(task::Future* future) {
   if (!self->claim()) return;
   bool listed;
   {
-    sync::MutexLock guard(self->timer_->lock_);
+    SpinScope guard(self->timer_->lock_);
     listed = self->listed_;
     if (listed) self->timer_->unlist(*self);
   }

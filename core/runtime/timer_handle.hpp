@@ -9,18 +9,22 @@
 //   cancel     moves it to never                               nothing
 //   fire       READY if the user's deadline has passed, else arms it anew
 //
-// Threads:    any; lock_ serialises them. fire and released by whoever runs the wheel.
-// Invariants: H1 in_wheel_ is set from arming until fire() has begun; only who finds it clear arms. H2 a wait future is in
+// Threads:    any. wheel_lock_ serialises what is done to the wheel, lock_ guards what was said and is held for a few writes only; wheel_lock_ comes
+//             first. A reset to later than in the wheel needs lock_ alone. fire and released by whoever runs the wheel.
+// Invariants: H1 in_wheel_ is set from arming until fire() has begun; only who finds it clear arms. It changes under both locks. H2 a wait future is in
 //             waits_ exactly while listed_; whoever takes it out of the list gives the operation's reference back.
 //             H3 wakers and futures are told after lock_ is free. H4 while a waker is left the timer is in the wheel, so that
-//             a shutdown, which clears the wheel, reaches it. H5 in the wheel it has the earliest deadline that the user has said since
-//             it was armed there: moved on and on, as time-outs are, it costs the wheel nothing, but for one look when that has passed.
+//             a shutdown, which clears the wheel, reaches it. H5 the deadline in the wheel is not later than the user's, or a
+//             reset that has not returned is about to make it so: it reads both under lock_ after it has written the user's, and only cancel makes
+//             the wheel's later, under both locks. So it is the earliest that the user has said since it was armed there: moved on and on, as
+//             time-outs are, a timer costs the wheel nothing, but for one look when that has passed.
 // Lifetime:   counted: the handle, each wait future, and the wheel from arming to released().
 #pragma once
 
 #include <cstdint>
 
 #include "base/counted.hpp"
+#include "base/spin_lock.hpp"
 #include "runtime/core.hpp"
 #include "sync/mutex.hpp"
 #include "timer/timer.hpp"
@@ -64,7 +68,15 @@ class TimerHandle final : public Counted<TimerHandle>, private timer::Timer {
 
   Core* core() const { return core_; }
 
-  void reset(std::uint64_t deadline_ns);
+  void reset(std::uint64_t deadline_ns) {
+    {
+      SpinScope guard(lock_);
+      state_ = State::kArmed;
+      deadline_ns_ = deadline_ns;
+      if (NORIA_LIKELY(!behind())) return;
+    }
+    move();
+  }
   [[nodiscard]] std::int32_t cancel();  // -EALREADY: it has fired or was not armed
   [[nodiscard]] std::int32_t poll(const noria_cx* cx);
   // -NORIA_EBADSTATE: neither armed nor fired; -ENOMEM.
@@ -80,21 +92,28 @@ class TimerHandle final : public Counted<TimerHandle>, private timer::Timer {
 
  private:
   friend class TimerWait;
-  enum class State { kUnarmed, kArmed, kFired };
+  enum class State : std::uint8_t { kUnarmed, kArmed, kFired };
 
   static void on_fire(timer::Timer* timer) noexcept;
   static void on_released(timer::Timer* timer) noexcept;
   static const timer::TimerOps kTimerOps;
 
-  void arm() NORIA_REQUIRES(lock_);
+  // Armed, and not in the wheel, or at a later deadline (H5).
+  bool behind() const NORIA_REQUIRES(lock_) {
+    return state_ == State::kArmed && (!in_wheel_ || deadline_ns_ < Timer::deadline_ns());
+  }
+  void move() NORIA_EXCLUDES(wheel_lock_, lock_);
+  void arm(std::uint64_t deadline_ns) NORIA_REQUIRES(wheel_lock_) NORIA_EXCLUDES(lock_);
   bool passed(std::uint64_t now_ns) NORIA_REQUIRES(lock_);
   TimerWait* take_waits() NORIA_REQUIRES(lock_);
+  bool take_fired(std::uint64_t now_ns, TimerWait*& waits, task::Waker& waker) NORIA_REQUIRES(wheel_lock_);
   void end_waiting();
   void unlist(TimerWait& wait) NORIA_REQUIRES(lock_);
   static void finish(TimerWait* taken, std::int32_t status);
 
   Core* const core_;
-  mutable sync::Mutex lock_;
+  sync::Mutex wheel_lock_;
+  mutable SpinLock lock_;
   State state_ NORIA_GUARDED_BY(lock_) = State::kUnarmed;
   bool in_wheel_ NORIA_GUARDED_BY(lock_) = false;
   std::uint64_t deadline_ns_ NORIA_GUARDED_BY(lock_) = kNever;

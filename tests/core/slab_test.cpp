@@ -38,7 +38,7 @@ Test(slab, Slot_of_any_size_and_alignment_is_aligned_and_writable) {
   Owned o;
   std::vector<void*> slots;
   for (std::size_t align = 1; align <= kMaxSlotAlign; align *= 2) {
-    for (std::size_t size : {0u, 1u, 16u, 63u, 64u, 65u, 129u, 300u, 500u, 700u, 1024u, 1025u, 70000u}) {
+    for (std::size_t size : {0u, 1u, 16u, 63u, 64u, 65u, 120u, 121u, 129u, 300u, 500u, 700u, 1024u, 1025u, 70000u}) {
       void* p = o.alloc(size, SlotKind::kOther, align);
       cr_assert_not_null(p);
       cr_assert_eq(reinterpret_cast<std::uintptr_t>(p) % align, 0);
