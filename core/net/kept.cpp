@@ -47,10 +47,12 @@ bool Block::borrow(const runtime::Core& core) {
 
 void Block::give_back(const runtime::Core& core) {
   sched::Worker* worker = core.worker_here();
-  if (worker == nullptr) return free();
+  if (worker == nullptr || !lent()) return free();
   worker->spare_block().give(std::exchange(data, nullptr));
   size = 0;
 }
+
+bool Block::lent() const { return size == SpareBlock::kSize; }
 
 void Block::free() {
   raw_free(data, size, kCacheLine);

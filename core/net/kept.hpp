@@ -38,9 +38,10 @@ struct Block {
 
   [[nodiscard]] bool make(std::size_t bytes);
   void free();
-  // One that was lent by this thread's worker of `core`, and back to it.
+  // One that was lent by this thread's worker of `core`, and back to it; what was not lent is freed.
   [[nodiscard]] bool borrow(const runtime::Core& core);
   void give_back(const runtime::Core& core);
+  bool lent() const;
 };
 
 struct Kept {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/spare_block.hpp"
@@ -239,12 +240,28 @@ Way::Step Way::flush_block() {
   iovec piece{held_->block.data + held_->begin, held_->end - held_->begin};
   std::size_t sent = 0;
   std::int32_t status = to_->write_once(&piece, 1, &sent);
-  if (status == -EAGAIN) return Step::kPending;
-  if (status != NORIA_OK) return fail(status);
+  if (status != NORIA_OK && status != -EAGAIN) return fail(status);
   held_->begin += sent;
   count(sent);
-  if (held_->begin == held_->end) held_->block.give_back(*from_->core());
-  return Step::kMoved;
+  if (held_->begin == held_->end) {
+    held_->block.give_back(*from_->core());
+  } else {
+    wait_with_little();
+  }
+  return status == NORIA_OK ? Step::kMoved : Step::kPending;
+}
+
+// The target takes no more at present. Many ways that wait so shall not have a large block each.
+void Way::wait_with_little() {
+  std::size_t rest = held_->end - held_->begin;
+  if (!held_->block.lent() || rest > kLittle) return;
+  Block little;
+  if (!little.make(rest)) return;
+  std::memcpy(little.data, held_->block.data + held_->begin, rest);
+  held_->block.give_back(*from_->core());
+  held_->block = little;
+  held_->begin = 0;
+  held_->end = rest;
 }
 
 void Way::give_back() {

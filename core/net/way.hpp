@@ -8,7 +8,8 @@
 // Threads:    the task of the copy; `moved` may be read by anyone.
 // Invariants: Y1 the pipe is filled only when it is empty, so "not now" on the way in means that the stream has nothing.
 //             Y2 moved counts what the target's kernel has accepted, nothing that is still held.
-//             Y3 between two steps a way has a block only while there are bytes in it: it is the worker's spare one.
+//             Y3 between two steps a way has a block only while there are bytes in it: little in one of that size, much in the one that
+//             is the worker's spare one otherwise.
 // Lifetime:   part of a copy, which holds references of both streams.
 #pragma once
 
@@ -71,6 +72,7 @@ class Way {
   Step flush(const noria_cx* cx, NoSigpipe& signals);
   Step flush_pipe(reactor::Readiness seen, NoSigpipe& signals);
   Step flush_block();
+  void wait_with_little();
   Step finish();
   Step pipe_to_block();
   void count(std::size_t bytes) {
