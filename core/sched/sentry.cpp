@@ -4,7 +4,7 @@
 // runs long, whatever the sentry itself did meanwhile: what it saw is kept from one sleep to the next, so that a sentry that is woken
 // again and again still finds it. If there is anything that the stuck worker keeps from others (its queue and LIFO slot, its wheel, the inject queue, a reactor
 // that nobody polls), the sentry gets up and does it, what is due first. A count that moves slowly over a long queue is a backlog; it is shared then.
-// When a tick finds all parked several times in a row the sentry sleeps without end, and whoever wakes first rings it (I3, I4).
+// When two ticks in a row find all parked the sentry sleeps without end, and whoever wakes first rings it (I3, I4).
 #include <utility>
 
 #include "base/clock.hpp"
