@@ -15,6 +15,7 @@
 namespace noria::sched {
 
 using sync::IdleWord;
+using task::Task;
 
 bool Worker::tick(Sleep& sleep) {
   IdleWord& idle = scheduler_.idle();
@@ -65,11 +66,15 @@ void Worker::help_beside_work() {
   ticked_ns_ = real_ns;
   for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) {
     Worker& worker = scheduler_.worker(i);
-    if (steps_since_tick(i) != 0 || i == index_ || worker.park_state().parked() || worker.stealable() == 0) continue;
-    sync::Ring<task::Task> taken;
+    if (steps_since_tick(i) != 0 || i == index_ || worker.park_state().parked()) continue;
+    Task* spilled[kTaken];
+    std::size_t count = scheduler_.inject().pop_spilled(i, spilled);
+    for (Task* task : std::span(spilled, count)) push(task, task::Hint::kRequeue);
+    if (worker.stealable() == 0) continue;
+    sync::Ring<Task> taken;
     std::uint32_t moved = 0;
-    if (task::Task* first = worker.steal_for(taken, true, moved)) push(first, task::Hint::kRequeue);
-    while (task::Task* task = taken.pop()) push(task, task::Hint::kRequeue);
+    if (Task* first = worker.steal_for(taken, true, moved)) push(first, task::Hint::kRequeue);
+    while (Task* task = taken.pop()) push(task, task::Hint::kRequeue);
     counters_.steals.add(moved);
   }
 }

@@ -212,7 +212,7 @@ void Worker::overflow(Task* task, Hint hint) {
     counters_.overflow.add(ring_.move_half(older_));
   } else {
     overflow_to_shard();
-    if (hint == Hint::kRequeue) spilled_ = scheduler_.inject().size(index_);
+    if (hint == Hint::kRequeue) spilled_ = scheduler_.inject().spilled(index_);
   }
   std::uint32_t length = ring_.push(task);
   NORIA_ASSERT(length != 0, "half of a full ring was taken, by its owner or by a thief");
@@ -224,7 +224,7 @@ void Worker::overflow_to_shard() {
   std::uint32_t count = ring_.take_half(half);
   if (count == 0) return;
   counters_.overflow.add(count);
-  scheduler_.inject().push(index_, half);
+  scheduler_.inject().spill(index_, half);
 }
 
 std::size_t Worker::backlog() const { return ring_.size() + older_.size() + scheduler_.inject().size(index_); }
@@ -240,13 +240,17 @@ Task* Worker::take_local() {
   return local_.pop();
 }
 
-// The look that comes in any case (P5); of what it finds one is polled at once.
+// The look that comes in any case (P5): at what came from outside, and at what has spilled over from here. Of what it finds one is polled at once.
 Task* Worker::take_inject() {
   until_inject_ = std::max<std::uint32_t>(inject_interval_, 2);  // what is queued here has its turn in between
+  task::Inject& inject = scheduler_.inject();
   std::uint32_t free = spilled_ != 0 ? kOlder - older_.size() : sync::Ring<Task>::kSlots - ring_.size();
+  bool own = inject.spilled(index_) != 0 && free != 0;
   Taken taken;
-  std::size_t most = std::clamp<std::size_t>(free / 4, 1, kTaken);
-  return keep(std::span(taken, scheduler_.inject().pop(rotation_++, std::span(taken, most))));
+  std::span<Task*> room(taken, std::clamp<std::size_t>(free / 4, own ? 2 : 1, kTaken));
+  std::size_t count = inject.pop_outside(rotation_++, own ? room.first((room.size() + 1) / 2) : room);
+  if (own) count += inject.pop_spilled(index_, room.subspan(count));
+  return keep(room.first(count));
 }
 
 // Answers the first, and queues the others; there is room. What had spilled over is older than the ring. They may not have been touched for long, or by
@@ -265,7 +269,7 @@ Task* Worker::keep(std::span<Task* const> taken) {
 // older_ is empty. What has come into the shard since it was spilled into last is not older than the ring.
 Task* Worker::refill() {
   Taken taken;
-  std::size_t count = scheduler_.inject().pop_shard(index_, std::span(taken, std::min(spilled_, kTaken)));
+  std::size_t count = scheduler_.inject().pop_spilled(index_, std::span(taken, std::min(spilled_, kTaken)));
   std::size_t left = count == 0 ? 0 : spilled_ - count;
   Task* task = keep(std::span(taken, count));
   spilled_ = left;

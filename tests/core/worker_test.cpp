@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include <memory>
+#include <vector>
 
 #include "sched/scheduler.hpp"
 #include "support/check.hpp"
@@ -185,6 +186,59 @@ Test(Worker, P5_after_three_polls_from_the_lifo_slot_what_was_injected_has_its_t
     cr_assert(seen.after != 0 && seen.after <= 2 + 3, "P5: it came after %llu polls of the pair (0: not at all)",
               static_cast<unsigned long long>(seen.after));
     end_task(injected);
+  }
+}
+
+// Tasks that count their polls and wait for nothing.
+struct Counting {
+  static constexpr noria_task_vtable kVtable = {sizeof(noria_task_vtable),
+                                                0,
+                                                [](void* polls, const noria_cx*) -> int32_t {
+                                                  ++*static_cast<std::uint64_t*>(polls);
+                                                  return NORIA_PENDING;
+                                                },
+                                                nullptr,
+                                                nullptr,
+                                                "counting"};
+  std::uint64_t polls = 0;
+  std::vector<task::Task*> tasks;
+
+  Counting(Bench& bench, int count) {
+    for (int i = 0; i < count; ++i)
+      tasks.push_back(make_task(bench, *bench.scheduler, kVtable, &polls, task::StateWord::kNotified));
+  }
+  ~Counting() {
+    for (task::Task* task : tasks) end_task(task);
+  }
+};
+
+Test(Worker, P5_what_spilled_over_has_its_turn_beside_a_flood_from_outside) {
+  Bench bench;
+  {
+    Yielding one(bench, 100), two(bench, 100);
+    Counting outside(bench, 2000), spilled(bench, 64);
+    for (task::Task* task : outside.tasks) bench.scheduler->inject().push(0, task);
+    bench.scheduler->inject().spill(0, spilled.tasks);
+    (void)bench.worker().run_ready(400);
+    cr_assert_gt(outside.polls, 0);
+    cr_assert_gt(spilled.polls, 0);
+    while (outside.polls + spilled.polls < 2064) (void)bench.worker().run_ready(100);
+  }
+}
+
+Test(Worker, Leaves_to_a_busy_worker_what_spilled_over_from_it_until_there_is_nothing_else_to_do) {
+  for (bool busy : {true, false}) {
+    Bench bench(2);
+    {
+      Counting spilled(bench, 3);
+      std::unique_ptr<Yielding> others[2];
+      if (busy) {
+        for (auto& one : others) one = std::make_unique<Yielding>(bench, 100);
+      }
+      bench.scheduler->inject().spill(1, spilled.tasks);
+      (void)bench.worker().run_ready(1000);
+      cr_assert_eq(spilled.polls, busy ? 0 : 3);
+    }
   }
 }
 
