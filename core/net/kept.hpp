@@ -47,7 +47,7 @@ struct Block {
 struct Kept {
   LifeWord life;  // 1 while it lives
   Kept* next = nullptr;
-  std::uint64_t order = 0;   // of reading: earlier bytes go first
+  std::uint64_t place = 0;   // in the stream, of the first of them: earlier bytes go first
   noria_buf* buf = nullptr;  // a reference, or
   Block block;               // memory of its own, or
   Pipe pipe;                 // what is in it

@@ -103,9 +103,10 @@ std::int32_t Stream::from_fd(runtime::Core* core, std::int32_t fd, Stream** out)
   return error;
 }
 
-std::int32_t Stream::read_once(const iovec* pieces, std::size_t count, Take take, std::size_t* got) {
+std::int32_t Stream::read_once(const iovec* pieces, std::size_t count, Take take, std::size_t* got,
+                               std::uint64_t* place) {
   if (has_kept()) {
-    std::int32_t status = read_kept(pieces, count, take, got);
+    std::int32_t status = read_kept(pieces, count, take, got, place);
     if (status != -EAGAIN) return status;
   }
   reactor::Readiness seen = look();
@@ -115,6 +116,7 @@ std::int32_t Stream::read_once(const iovec* pieces, std::size_t count, Take take
     ssize_t n = receive(fd(), pieces, count, take == Take::kPeek ? MSG_PEEK : 0);
     if (n >= 0) {
       *got = static_cast<std::size_t>(n);
+      if (take == Take::kRead) *place = take_place(*got);
       bool last = short_is_last_ && n > 0 && take == Take::kRead && *got < total(pieces, count);
       if (last && (seen.events & NORIA_PRIORITY) == 0) clear(seen, NORIA_READABLE);
       return NORIA_READY;
@@ -145,7 +147,8 @@ std::int32_t Stream::write_once(const iovec* pieces, std::size_t count, std::siz
 }
 
 std::int32_t Stream::try_read(const iovec* pieces, std::size_t count, std::size_t* got) {
-  return reads_.held() ? -EAGAIN : read_once(pieces, count, Take::kRead, got);
+  std::uint64_t place;
+  return reads_.held() ? -EAGAIN : read_once(pieces, count, Take::kRead, got, &place);
 }
 
 std::int32_t Stream::try_write(const iovec* pieces, std::size_t count, std::size_t* sent) {
@@ -161,7 +164,8 @@ std::int32_t Stream::poll_read(const noria_cx* cx, const iovec* pieces, std::siz
       std::int32_t ready = poll_side(NORIA_READABLE, cx);
       if (ready != NORIA_READY) return ready;
     }
-    std::int32_t status = read_once(pieces, count, take, got);
+    std::uint64_t place;
+    std::int32_t status = read_once(pieces, count, take, got, &place);
     if (status != -EAGAIN) return status;
   }
 }
@@ -208,7 +212,7 @@ Kept* Stream::pop_kept() {
 void Stream::push_kept(Kept* kept) {
   SpinScope scope(kept_lock_);
   Kept** place = &kept_;
-  while (*place != nullptr && (*place)->order < kept->order) place = &(*place)->next;
+  while (*place != nullptr && (*place)->place < kept->place) place = &(*place)->next;
   kept->next = *place;
   *place = kept;
   // ORDER: relaxed load, release store: written under the lock; see has_kept.
@@ -221,11 +225,14 @@ void Stream::keep(Kept* kept) {
   report_readable();
 }
 
-std::int32_t Stream::read_kept(const iovec* pieces, std::size_t count, Take take, std::size_t* got) {
+std::int32_t Stream::read_kept(const iovec* pieces, std::size_t count, Take take, std::size_t* got,
+                               std::uint64_t* place) {
   if (closed()) return -EBADF;
   Kept* kept = pop_kept();
   if (kept == nullptr) return -EAGAIN;
+  *place = kept->place;
   std::int32_t status = kept->read(pieces, count, take == Take::kPeek, got);
+  if (take == Take::kRead) kept->place += *got;  // of what is left
   if (kept->empty()) {
     kept->drop();
   } else {

@@ -42,7 +42,9 @@ class Stream final : public Socket {
   [[nodiscard]] std::int32_t try_read(const iovec* pieces, std::size_t count, std::size_t* got);
   [[nodiscard]] std::int32_t try_write(const iovec* pieces, std::size_t count, std::size_t* sent);
   // The same for who has passed the gate; with -EAGAIN the readiness is cleared.
-  [[nodiscard]] std::int32_t read_once(const iovec* pieces, std::size_t count, Take take, std::size_t* got);
+  // `place`: of the first byte that was read; not set by a peek.
+  [[nodiscard]] std::int32_t read_once(const iovec* pieces, std::size_t count, Take take, std::size_t* got,
+                                       std::uint64_t* place);
   [[nodiscard]] std::int32_t write_once(const iovec* pieces, std::size_t count, std::size_t* sent);
   [[nodiscard]] std::int32_t poll_worth(std::uint32_t interest, const noria_cx* cx);
 
@@ -69,16 +71,16 @@ class Stream final : public Socket {
   [[nodiscard]] std::int32_t into_fd(std::int32_t* out);
   void drop();
 
-  // Bytes that came back, in the order of `kept->order`; takes the node. After close they are dropped.
+  // Bytes that came back, to their place; takes the node. After close they are dropped.
   void keep(Kept* kept);
   bool has_kept() const {
     // ORDER: acquire, pairs with keep: a reader that is told of bytes finds them.
     return kept_count_.load(NORIA_ACQUIRE) != 0;
   }
-  // The place in reading order of what is read now.
-  std::uint64_t next_order() {
+  // The place in the stream of `count` bytes that the system has just given.
+  std::uint64_t take_place(std::size_t count) {
     // ORDER: relaxed, readers are serialised; the number orders kept bytes only.
-    return order_.fetch_add(1, NORIA_RELAXED);
+    return place_.fetch_add(count, NORIA_RELAXED);
   }
   Stream* next_accepted = nullptr;  // in a listener's list of connections that nobody took
 
@@ -108,7 +110,8 @@ class Stream final : public Socket {
   [[nodiscard]] std::int32_t poll_side(std::uint32_t interest, const noria_cx* cx);
   Kept* pop_kept();
   void push_kept(Kept* kept);
-  [[nodiscard]] std::int32_t read_kept(const iovec* pieces, std::size_t count, Take take, std::size_t* got);
+  [[nodiscard]] std::int32_t read_kept(const iovec* pieces, std::size_t count, Take take, std::size_t* got,
+                                       std::uint64_t* place);
 
   const bool short_is_last_;  // T2
   OpQueue reads_;
@@ -116,8 +119,8 @@ class Stream final : public Socket {
   SpinLock kept_lock_;
   Kept* kept_ NORIA_GUARDED_BY(kept_lock_) = nullptr;
   Atomic<std::size_t> kept_count_{0};  // written under kept_lock_
-  Atomic<std::uint64_t> order_{0};
-  Atomic<std::uint32_t> copies_{0};  // that have begun and not ended
+  Atomic<std::uint64_t> place_{0};     // of what the system gives next
+  Atomic<std::uint32_t> copies_{0};    // that have begun and not ended
 };
 
 inline noria_tcp* to_c(Stream* stream) { return reinterpret_cast<noria_tcp*>(stream); }

@@ -19,9 +19,9 @@ struct IoOp : Op {
   noria_buf* buf = nullptr;  // a reference, until the result is taken
   Kept* kept = nullptr;      // of a read: where its bytes go if nobody takes them
   char* data = nullptr;
-  std::size_t size = 0;   // of a read the room, of a write the bytes
-  std::size_t count = 0;  // done so far
-  std::uint64_t order = 0;
+  std::size_t size = 0;     // of a read the room, of a write the bytes
+  std::size_t count = 0;    // done so far
+  std::uint64_t place = 0;  // of the bytes read
 
   static IoOp* of(task::Future* future) { return static_cast<IoOp*>(future); }
 
@@ -37,7 +37,7 @@ struct IoOp : Op {
     if (bytes_left) {
       self->kept->buf = std::exchange(self->buf, nullptr);
       self->kept->end = self->count;
-      self->kept->order = self->order;
+      self->kept->place = self->place;
       self->stream->keep(self->kept);
     } else if (self->kept != nullptr) {
       self->kept->drop();
@@ -51,10 +51,8 @@ struct IoOp : Op {
 std::int32_t attempt_read(Op* op) {
   auto* self = static_cast<IoOp*>(op);
   iovec piece{self->data, self->size};
-  std::uint64_t order = self->stream->next_order();
-  std::int32_t status = self->stream->read_once(&piece, 1, Stream::Take::kRead, &self->count);
+  std::int32_t status = self->stream->read_once(&piece, 1, Stream::Take::kRead, &self->count, &self->place);
   if (status == -EAGAIN) return NORIA_PENDING;
-  self->order = order;
   if (status == NORIA_OK) (void)noria_buf_set_length(self->buf, self->count);
   return status;
 }

@@ -85,6 +85,7 @@ Way::Step Way::step(const noria_cx* cx, NoSigpipe& signals) {
 
 Way::Step Way::finish() {
   over_ = true;
+  held_->pipe.close();  // the other way may go on for long
   if (!pass_end_) return Step::kOver;
   std::int32_t status = to_->shutdown(NORIA_SHUTDOWN_WRITE);
   // ENOTCONN: the peer has gone altogether, and needs no half-close.
@@ -142,12 +143,12 @@ void Way::source_is_empty() {
 Way::Step Way::fill_pipe(reactor::Readiness seen) {
   Socket::Use use(*from_);
   if (!use) return fail(-EBADF);
-  order_ = from_->next_order();
   for (;;) {
     ssize_t n =
         ::splice(from_->fd(), nullptr, held_->pipe.write_fd, nullptr, kPipeSize, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (n > 0) {
       held_->pipe.held = static_cast<std::size_t>(n);
+      place_ = from_->take_place(held_->pipe.held);
       since_empty_ += held_->pipe.held;
       return Step::kMoved;
     }
@@ -173,8 +174,7 @@ Way::Step Way::fill_block() {
   if (!held_->block.borrow(*from_->core())) return fail(-ENOMEM);
   iovec piece{held_->block.data, held_->block.size};
   std::size_t got = 0;
-  order_ = from_->next_order();
-  std::int32_t status = from_->read_once(&piece, 1, Stream::Take::kRead, &got);
+  std::int32_t status = from_->read_once(&piece, 1, Stream::Take::kRead, &got, &place_);
   if (got == 0) held_->block.give_back(*from_->core());
   if (status == -EAGAIN) return Step::kPending;
   if (status != NORIA_OK) return fail(status);
@@ -271,7 +271,7 @@ void Way::give_back() {
     held->drop();  // the pipe goes now: a timer may hold the copy for longer
     return;
   }
-  held->order = order_;
+  held->place = place_;
   from_->keep(held);
 }
 

@@ -84,7 +84,7 @@ class Way {
   Stream* to_ = nullptr;
   const Atomic<bool>* cancelled_ = nullptr;
   Kept* held_ = nullptr;     // pipe and block, and what is in them
-  std::uint64_t order_ = 0;  // of the bytes held
+  std::uint64_t place_ = 0;  // of what was read last, a part of which may be held
   std::int32_t error_ = 0;
   std::size_t since_empty_ = 0;  // bytes that the pipe took since the source had nothing
   std::uint8_t little_in_a_row_ = 0;

@@ -87,6 +87,31 @@ Test(TcpOrder, Result_that_was_taken_holds_nobody_up) {
   });
 }
 
+// A read that takes a part of what a dropped one had left, and is dropped too.
+Test(TcpOrder, P8_dropped_part_of_what_was_dropped_goes_before_the_rest) {
+  on_each_runtime([](Lane& lane) {
+    Link link(lane);
+    write_all(lane, link.a, "abcd");
+    for (std::size_t room : {4u, 2u, 1u, 3u}) {
+      noria_future* read = nullptr;
+      assert_ok(noria_tcp_read(link.b, buffer(lane, room), &read), "read");
+      assert_ok(noria_future_wait(read, NORIA_FOREVER), "the read's end");
+      assert_ok(noria_future_drop(read), "drop");
+    }
+    std::string part;
+    assert_ok(read_some(lane, link.b, part, 1), "read");
+    cr_assert(part == "a");
+    write_all(lane, link.a, "efgh");
+    for (std::size_t room : {2u, 8u}) {
+      noria_future* read = nullptr;
+      assert_ok(noria_tcp_read(link.b, buffer(lane, room), &read), "read");
+      assert_ok(noria_future_wait(read, NORIA_FOREVER), "the read's end");
+      assert_ok(noria_future_drop(read), "drop");
+    }
+    cr_assert(read_exactly(lane, link.b, 7) == "bcdefgh");
+  });
+}
+
 Test(TcpOrder, P8_reads_dropped_beside_traffic_are_not_overtaken_by_poll_forms) {
   on_each_runtime([](Lane& lane) {
     Link link(lane);
