@@ -10,7 +10,7 @@
 namespace noria {
 
 // `alloc` answers null when there is no memory; `align` is a power of two. Both are called from any
-// thread, inside of any call, also while the engine holds a lock of its own (of a guest slab, of the reactor's table, of the pool);
+// thread, inside of any call, also while the engine holds a lock of its own (of a guest slab, of the inject queue, of the reactor's table, of the pool);
 // so they must not call back into the engine, nor wait for a thread that may be in it.
 struct AllocatorHooks {
   void* (*alloc)(std::size_t size, std::size_t align, void* data);

@@ -1,4 +1,4 @@
-// platform.hpp: what the processor and the compiler give: line size, pause, branch hints.
+// platform.hpp: what the processor and the compiler give: line size, pause, branch hints, functions kept apart.
 #pragma once
 
 #include <cstddef>

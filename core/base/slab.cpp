@@ -1,5 +1,6 @@
 #include "base/slab.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "base/allocator.hpp"

@@ -4,6 +4,7 @@
 // does it the other way round (idle_word.hpp). The poller publishes the instant it will wake at before it reads the deadlines of the
 // sleepers; a sleeper that parks, or a guest that arms, reads it after its own is visible (G2).
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
@@ -17,9 +18,7 @@ using sync::IdleWord;
 using sync::ParkState;
 
 void Worker::park(std::uint64_t limit_ns) {
-  while (scheduler_.driver().sort_some(index_)) {
-    if (has_ready() || !scheduler_.inject().empty()) return;
-  }
+  if (sorts_timers(limit_ns)) return;
   Sleep sleep;
   sleep.limit_ns = limit_ns;
   begin_sleep(sleep);
@@ -31,6 +30,19 @@ void Worker::park(std::uint64_t limit_ns) {
     sleep_in_futex(sleep);
   }
   end_sleep(sleep);
+}
+
+// Before it sleeps: so many timers may have been armed that to sort them takes long, and what is due or has come meanwhile goes first. True: it has
+// something else to do now.
+bool Worker::sorts_timers(std::uint64_t limit_ns) {
+  task::Driver& driver = scheduler_.driver();
+  while (driver.sort_some(index_)) {
+    end_search();
+    look_at_driver();
+    if (has_ready() || !scheduler_.inject().empty() || scheduler_.stopping()) return true;
+    if (limit_ns != kNever && driver.now_ns() >= limit_ns) return true;
+  }
+  return false;
 }
 
 void Worker::begin_sleep(Sleep& sleep) {
@@ -128,7 +140,11 @@ void Worker::sleep_in_reactor(Sleep& sleep) {
 // The sentry that slept ticks again; where there is none, whoever hears the bell becomes it.
 void Worker::hear_bell(Sleep& sleep) {
   park_state_.hush();
-  sleep.asleep = false;
+  if (std::exchange(sleep.asleep, false)) {
+    // The first tick is a whole one: what was seen before this sleep says nothing.
+    ticked_ns_ = monotonic_ns();
+    for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) (void)steps_since_tick(i);
+  }
   if (scheduler_.workers() == 1) return;
   std::uint32_t from = sleep.poller ? IdleWord::kNobody : scheduler_.poller();
   // What it believes may be old: a poller is not told when a sleeper takes the part from it.

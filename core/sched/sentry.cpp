@@ -62,20 +62,26 @@ std::uint64_t Worker::steps_since_tick(std::uint32_t index) {
 void Worker::help_beside_work() {
   until_help_ = kHelpInterval;
   std::uint64_t real_ns = monotonic_ns();
-  if (scheduler_.workers() == 1 || real_ns - ticked_ns_ < Scheduler::kSentryTickNs) return;
+  std::uint64_t since_ns = real_ns - ticked_ns_;
+  if (scheduler_.workers() == 1 || since_ns < Scheduler::kSentryTickNs) return;
   ticked_ns_ = real_ns;
   for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) {
     Worker& worker = scheduler_.worker(i);
-    if (steps_since_tick(i) != 0 || i == index_ || worker.park_state().parked()) continue;
+    std::uint64_t moved = steps_since_tick(i);
+    if (i == index_ || worker.park_state().parked()) continue;
+    // What has spilled over from one that goes on polling is its own, unless it is worth another worker.
+    bool stuck = moved == 0;
+    if (!stuck && scheduler_.inject().spilled(i) * (since_ns / moved) <= Scheduler::kBacklogNs) continue;
     Task* spilled[kTaken];
     std::size_t count = scheduler_.inject().pop_spilled(i, spilled);
     for (Task* task : std::span(spilled, count)) push(task, task::Hint::kRequeue);
-    if (worker.stealable() == 0) continue;
+    counters_.steals.add(count);
+    if (!stuck || worker.stealable() == 0) continue;
     sync::Ring<Task> taken;
-    std::uint32_t moved = 0;
-    if (Task* first = worker.steal_for(taken, true, moved)) push(first, task::Hint::kRequeue);
+    std::uint32_t stolen = 0;
+    if (Task* first = worker.steal_for(taken, true, stolen)) push(first, task::Hint::kRequeue);
     while (Task* task = taken.pop()) push(task, task::Hint::kRequeue);
-    counters_.steals.add(moved);
+    counters_.steals.add(stolen);
   }
 }
 

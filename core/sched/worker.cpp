@@ -205,8 +205,8 @@ void Worker::push(Task* task, Hint hint) {
 }
 
 // Where events wake tasks and tasks yield, the older half of the ring goes behind what is older still, and all of that is polled before anything in the
-// ring: whatever the backlog, what was ready first is polled first. Where they are spawned, or woken out of a poll, it waits in the shard for whoever has
-// nothing to do: a task that splits its work again and again is followed into the depth, else all of its tree would be queued at once.
+// ring: whatever the backlog, what was ready first is polled first. Where they are spawned, or woken out of a poll, it waits in the shard for the own
+// regular look or for whoever has nothing to do: a task that splits its work again and again is followed into the depth, else all of its tree would be queued at once.
 void Worker::overflow(Task* task, Hint hint) {
   if (hint == Hint::kRequeue && spilled_ == 0 && older_.size() <= kOlder - sync::Ring<Task>::kHalf) {
     counters_.overflow.add(ring_.move_half(older_));
@@ -240,46 +240,58 @@ Task* Worker::take_local() {
   return local_.pop();
 }
 
-// The look that comes in any case (P5): at what came from outside, and at what has spilled over from here. Of what it finds one is polled at once.
+// The look that comes in any case (P5): at what came from outside, and at what spawns have spilled over from here (what events have is polled before the
+// ring anyhow). Of what it finds one is polled at once. Where the ring has no room for more, either kind has its turn.
 Task* Worker::take_inject() {
   until_inject_ = std::max<std::uint32_t>(inject_interval_, 2);  // what is queued here has its turn in between
   task::Inject& inject = scheduler_.inject();
-  std::uint32_t free = spilled_ != 0 ? kOlder - older_.size() : sync::Ring<Task>::kSlots - ring_.size();
-  bool own = inject.spilled(index_) != 0 && free != 0;
+  bool own = spilled_ == 0 && inject.spilled(index_) != 0;
   Taken taken;
-  std::span<Task*> room(taken, std::clamp<std::size_t>(free / 4, own ? 2 : 1, kTaken));
-  std::size_t count = inject.pop_outside(rotation_++, own ? room.first((room.size() + 1) / 2) : room);
+  std::span<Task*> room(taken, std::clamp<std::size_t>((sync::Ring<Task>::kSlots - ring_.size()) / 4, 1, kTaken));
+  std::size_t outside = !own ? room.size() : room.size() > 1 ? (room.size() + 1) / 2 : rotation_ % 2;
+  std::size_t count = outside != 0 ? inject.pop_outside(rotation_, room.first(outside)) : 0;
+  ++rotation_;
   if (own) count += inject.pop_spilled(index_, room.subspan(count));
   return keep(room.first(count));
 }
 
-// Answers the first, and queues the others; there is room. What had spilled over is older than the ring. They may not have been touched for long, or by
-// another worker: their lines are fetched all at once, not one after the other when they are polled.
+// They may not have been touched for long, or by another worker: their lines are fetched all at once, not one after the other when they are polled.
+void Worker::fetch(std::span<Task* const> tasks) {
+  for (Task* task : tasks) __builtin_prefetch(task, 1);
+}
+
+// Answers the first, and queues the others; there is room for them.
 Task* Worker::keep(std::span<Task* const> taken) {
   if (taken.empty()) return nullptr;
-  for (Task* task : taken) __builtin_prefetch(task, 1);
-  std::span<Task* const> later = taken.subspan(1);
-  if (later.empty()) return taken.front();
-  std::uint32_t length = spilled_ != 0 ? older_.push_many(later) : ring_.push_many(later);
-  NORIA_ASSERT(length != 0, "no more was taken than fits");
-  if (spilled_ == 0 && length >= wake_length_) scheduler_.wake_for_backlog(*this);
+  fetch(taken);
+  if (std::span<Task* const> later = taken.subspan(1); !later.empty()) {
+    std::uint32_t length = ring_.push_many(later);
+    NORIA_ASSERT(length != 0, "no more was taken than fits");
+    if (length >= wake_length_) scheduler_.wake_for_backlog(*this);
+  }
   return taken.front();
 }
 
-// older_ is empty. What has come into the shard since it was spilled into last is not older than the ring.
+// older_ is empty. What spawns have spilled since events did last is not older than the ring.
 Task* Worker::refill() {
   Taken taken;
   std::size_t count = scheduler_.inject().pop_spilled(index_, std::span(taken, std::min(spilled_, kTaken)));
-  std::size_t left = count == 0 ? 0 : spilled_ - count;
-  Task* task = keep(std::span(taken, count));
-  spilled_ = left;
-  return task;
+  spilled_ = count == 0 ? 0 : spilled_ - count;
+  if (count == 0) return nullptr;
+  fetch(std::span(taken, count));
+  for (Task* task : std::span(taken, count).subspan(1)) {
+    std::uint32_t length = older_.push(task);
+    NORIA_ASSERT(length != 0, "it was empty");
+  }
+  return taken[0];
 }
 
+// The ring was empty, but for what a local task's end has woken.
 Task* Worker::next_from_afar() {
   if (Task* task = run_local(take_local())) return task;
   Taken taken;
-  return keep(std::span(taken, scheduler_.inject().pop(index_, taken)));
+  std::size_t most = std::min<std::size_t>(kTaken, sync::Ring<Task>::kSlots - ring_.size() + 1);
+  return keep(std::span(taken, scheduler_.inject().pop(index_, std::span(taken, most))));
 }
 
 // A local task that is complete was sent back for its output; everything else is polled.

@@ -114,6 +114,7 @@ class Worker final : public task::Home, public Allocated {
   task::Task* take_queued();
   task::Task* take_in_order();
   task::Task* refill();
+  static void fetch(std::span<task::Task* const> tasks);
   task::Task* keep(std::span<task::Task* const> taken);
   task::Task* search();
   task::Task* steal(bool slot_too);
@@ -127,6 +128,7 @@ class Worker final : public task::Home, public Allocated {
 
   // park.cpp
   struct Sleep;
+  bool sorts_timers(std::uint64_t limit_ns);
   void begin_sleep(Sleep& sleep);
   void announce_sleep(Sleep& sleep);
   void sleep_in_reactor(Sleep& sleep);
@@ -171,7 +173,7 @@ class Worker final : public task::Home, public Allocated {
   bool acting_ = false;                // as the sentry, for a stuck worker: what is due first
   bool helping_ = false;               // then what it has queued
   bool local_turn_ = false;
-  std::size_t spilled_ = 0;  // so many of the own shard of the inject queue, at most, are older than ring_
+  std::size_t spilled_ = 0;  // so many of what spilled over into the own shard, at most, are older than ring_
   task::Queue local_;
   Vector<std::uint64_t> seen_steps_;  // polls and parks of each worker at this one's last tick as the sentry
   std::uint64_t ticked_ns_;           // when that was, real time

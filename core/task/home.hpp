@@ -24,7 +24,7 @@ class Home {
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
 
-  // Queues a task that is NOTIFIED and in no queue. Any thread; must not fail, allocate or run foreign code.
+  // Queues a task that is NOTIFIED and in no queue. Any thread; must not fail, need memory (the inject queue takes more where there is some) or run foreign code but for the allocator.
   virtual void schedule(Task* task, Hint hint) = 0;
 
   // A local task ended elsewhere than on its thread with an output to drop: brings it there. Others: not called.

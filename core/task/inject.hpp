@@ -3,7 +3,7 @@
 // Invariants: Q1 the size of a shard is stored (seq_cst) after a push, before the lock is given back; so a worker that announces
 //             its sleep and then sees zero everywhere is seen by the pusher's next look at the idle word.
 //             Q2 what spilled over from a worker lies in its own shard, apart: busy workers take in turn what comes from outside, and
-//             leave to each its own, so that what belongs together stays on one CPU. Who has nothing to do takes either.
+//             leave to each its own, unless it is stuck or far behind, so that what belongs together stays on one CPU. Who has nothing to do takes either.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // join.hpp: futures that are ready when a task is; any number of them for one task.
 // Threads:    join() by who holds the handle; complete_joiners by the thread that completed the task.
 // Invariants: J1 a join future is in its task's list exactly while it is neither finished nor cancelled; the lists are
-//             guarded by the join lock (sharded by the task's address, never held while foreign code runs).
+//             changed under the join lock (sharded by the task's address, never held while foreign code runs).
 //             J2 it is put in the list, then JOIN_WAKER is set; so completion, which looks at the flag, sees it.
 // Lifetime:   a join future holds a reference of its task until it is destroyed.
 #pragma once

@@ -17,10 +17,10 @@
 //             S2 only the thread that set RUNNING clears it; state and outcome belong to it meanwhile.
 //             S3 an incomplete task holds one reference of its own ("self"), released at completion, so
 //                a queue needs none.
-//             S4 with a count of one and no INIT nobody but the running thread (once it is complete: but who has that reference) can reach the word: wakers,
-//                handles and join futures all count (a poll's own waker is used by others during the poll only, and no
+//             S4 with a count of one and no INIT nobody but the running thread can reach the word, and nobody but the handle once it is complete:
+//                wakers, handles and join futures all count (a poll's own waker is used by others during the poll only, and no
 //                transition is made meanwhile). The transitions below use plain stores then. (A walk at
-//                shutdown reads any word, and writes idle ones only, which have no running thread.)
+//                shutdown reads any word, and writes only idle ones and complete ones with OUTPUT.)
 //
 //   from                      to                        by                     order
 //   INIT                      NOTIFIED                  starter                release store
@@ -34,6 +34,7 @@
 //   RUNNING                   COMPLETE [OUTPUT]         its worker             acq_rel
 //   idle                      RUNNING CANCELLED         shutdown               acq_rel
 //   COMPLETE OUTPUT           COMPLETE                  taker or releaser      acq_rel
+//   COMPLETE, count of one    (freed)                   handle                 acquire load, see ends_with_handle
 #pragma once
 
 #include <cstdint>

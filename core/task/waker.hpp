@@ -3,10 +3,11 @@
 // WakerCell has one registrant at a time (the owner of a future or a handle) and one completer.
 //   from       to          by          order
 //   0          SET         registrant  acq_rel   publishes the waker
-//   SET        0           registrant  acq_rel   takes the waker back to replace it
+//   0 / DONE   SET         registrant  release   set_ahead: publishes the waker (W3)
+//   SET        0           registrant  acq_rel   takes the waker back, to replace or to drop it
 //   0 / SET    DONE[|SET]  completer   acq_rel   with SET: the waker is the completer's
 // Invariants: W1 the slot is written only while SET is clear, by the registrant. W2 the waker belongs to whoever
-// made the last of SET and DONE: the completer if it saw SET, else the registrant, who sees DONE and drops it.
+// made the last of SET and DONE: the completer if it saw SET, else the registrant, who sees DONE (or, W3, that it is over) and drops it.
 // W3 set_ahead may overwrite DONE. Then the completer has not seen SET, and its change of the other word came before the
 // registrant's, who learns there that it is over. If the registrant's came first, SET is visible to complete().
 // (tests/model/join_model.cpp)

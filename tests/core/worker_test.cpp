@@ -226,6 +226,49 @@ Test(Worker, P5_what_spilled_over_has_its_turn_beside_a_flood_from_outside) {
   }
 }
 
+// The ring is full at every look: of what yields, 256 that never rest.
+Test(Worker, P5_what_spilled_over_has_its_turn_where_the_ring_is_always_full) {
+  Bench bench;
+  {
+    std::vector<std::unique_ptr<Yielding>> yielding;
+    for (std::uint32_t i = 0; i < sync::Ring<task::Task>::kSlots; ++i)
+      yielding.push_back(std::make_unique<Yielding>(bench, 100));
+    Counting spilled(bench, 10), outside(bench, 10);
+    bench.scheduler->inject().spill(0, spilled.tasks);
+    for (task::Task* task : outside.tasks) bench.scheduler->inject().push(0, task);
+    (void)bench.worker().run_ready(5000);
+    cr_assert_eq(spilled.polls, 10);
+    cr_assert_eq(outside.polls, 10);
+  }
+}
+
+// The end of a local task's output wakes more than there is room for beside what lies in the inject queue.
+Test(Worker, Takes_no_more_from_afar_than_fits_behind_what_a_local_task_has_woken) {
+  Bench bench;
+  {
+    Counting woken(bench, 300), outside(bench, 200);
+    for (task::Task* task : woken.tasks) task->word.init(0, 1);
+    struct Drop {
+      static int32_t poll(void*, const noria_cx*) { return NORIA_PENDING; }
+      static void wake_all(void* tasks) {
+        for (task::Task* task : *static_cast<std::vector<task::Task*>*>(tasks)) task::wake_by_ref(task);
+      }
+    };
+    static constexpr noria_task_vtable kVtable = {
+        sizeof(noria_task_vtable), 0, Drop::poll, Drop::wake_all, nullptr, "local"};
+    using Word = task::StateWord;
+    task::Task* first = make_task(bench, bench.worker(), kVtable, &woken.tasks, Word::kNotified);
+    task::Task* ended = make_task(bench, bench.worker(), kVtable, &woken.tasks, 0);
+    ended->word.init(Word::kComplete | Word::kOutput | Word::kLocal, 2);
+    bench.worker().schedule(first, task::Hint::kSpawn);
+    bench.worker().schedule(ended, task::Hint::kSpawn);
+    for (task::Task* task : outside.tasks) bench.scheduler->inject().push(0, task);
+    while (woken.polls + outside.polls < 500) (void)bench.worker().run_ready(100);
+    end_task(first);
+    end_task(ended);
+  }
+}
+
 Test(Worker, Leaves_to_a_busy_worker_what_spilled_over_from_it_until_there_is_nothing_else_to_do) {
   for (bool busy : {true, false}) {
     Bench bench(2);
