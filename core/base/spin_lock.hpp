@@ -1,10 +1,11 @@
 // spin_lock.hpp: a lock for a few pointer writes, where nothing blocks or calls out.
-// Threads:    any. Under a preempted holder the others give up their time slice.
+// Threads:    any. Under a preempted holder the others give up their time slice, and at last sleep: it may be of a lower priority and wait for their CPU.
 // Invariants: constant-initialised, so it works before and after every static constructor.
 // What may be held for longer, or waited for often, takes sync/mutex.hpp instead.
 #pragma once
 
 #include <sched.h>
+#include <time.h>
 
 #include <cstdint>
 
@@ -24,8 +25,11 @@ class NORIA_CAPABILITY("spin lock") SpinLock {
     for (int spins = 0; !try_lock(); ++spins) {
       if (spins < kSpins) {
         cpu_pause();
-      } else {
+      } else if (spins < kYields) {
         ::sched_yield();
+      } else {
+        const timespec moment{0, 50'000};
+        ::nanosleep(&moment, nullptr);
       }
     }
   }
@@ -42,6 +46,7 @@ class NORIA_CAPABILITY("spin lock") SpinLock {
 
  private:
   static constexpr int kSpins = 64;
+  static constexpr int kYields = kSpins + 64;
   Atomic<std::uint32_t> word_{0};  // 0 free, 1 held
 };
 

@@ -36,12 +36,14 @@ std::int32_t TimerHandle::cancel() {
   TimerWait* waits;
   {
     sync::MutexLock in_turn(wheel_lock_);
-    SpinScope guard(lock_);
-    if (state_ != State::kArmed) return -EALREADY;
-    state_ = State::kUnarmed;
-    deadline_ns_ = kNever;
-    if (in_wheel_) (void)core_->timer_reset(*this, kNever);  // to later: takes no lock and rings nobody
-    waits = take_waits();
+    {
+      SpinScope guard(lock_);
+      if (state_ != State::kArmed) return -EALREADY;
+      state_ = State::kUnarmed;
+      deadline_ns_ = kNever;
+      if (in_wheel_) (void)core_->timer_reset(*this, kNever);  // to later: takes no lock and rings nobody
+    }
+    waits = take_waits(kNever);
   }
   finish(waits, -ECANCELED);
   return NORIA_OK;
@@ -102,6 +104,7 @@ void TimerHandle::begin(TimerWait& wait) {
   std::int32_t status = -ECANCELED;
   std::uint64_t now_ns = core_->now_ns();
   {
+    sync::MutexLock in_turn(wheel_lock_);
     SpinScope guard(lock_);
     // A cancel that came before this did not find it in the list and left the reference to us.
     if (!wait.claimed() && state_ != State::kUnarmed) {
@@ -131,22 +134,24 @@ void TimerHandle::drop() {
   task::Waker waker;
   {
     sync::MutexLock in_turn(wheel_lock_);  // who is arming it has done so
-    SpinScope guard(lock_);
-    state_ = State::kUnarmed;  // fire() arms it no more
-    in_wheel = in_wheel_;
-    waits = take_waits();
-    waker = std::move(waker_);
+    {
+      SpinScope guard(lock_);
+      state_ = State::kUnarmed;  // fire() arms it no more
+      in_wheel = in_wheel_;
+      waker = std::move(waker_);
+    }
+    waits = take_waits(kNever);
   }
   if (in_wheel) (void)core_->timer_cancel(*this);
   finish(waits, -ECANCELED);
   release();
 }
 
-TimerWait* TimerHandle::take_waits() {
+TimerWait* TimerHandle::take_waits(std::uint64_t fired_ns) {
   for (TimerWait* wait = waits_; wait != nullptr; wait = wait->next_) {
     wait->listed_ = false;
     wait->won_ = wait->claim();
-    wait->fired_ns_ = deadline_ns_;
+    wait->fired_ns_ = fired_ns;
   }
   return std::exchange(waits_, nullptr);
 }
@@ -171,19 +176,21 @@ void TimerHandle::finish(TimerWait* taken, std::int32_t status) {
 // False: there is nobody to tell, since it was cancelled or moved to later; in the wheel it goes on waiting (H4).
 bool TimerHandle::take_fired(std::uint64_t now_ns, TimerWait*& waits, task::Waker& waker) {
   std::uint64_t deadline_ns;
+  bool fired;
   {
     SpinScope guard(lock_);
     in_wheel_ = false;
     if (state_ == State::kUnarmed && !waker_) return false;
-    if (passed(now_ns)) {
-      waits = take_waits();
-      waker = std::move(waker_);
-      return true;
-    }
     deadline_ns = deadline_ns_;
+    fired = passed(now_ns);
+    if (fired) waker = std::move(waker_);
   }
-  arm(deadline_ns);
-  return false;
+  if (fired) {
+    waits = take_waits(deadline_ns);
+  } else {
+    arm(deadline_ns);
+  }
+  return fired;
 }
 
 void TimerHandle::on_fire(timer::Timer* timer) noexcept {
@@ -210,8 +217,9 @@ void TimerHandle::end_waiting() {
   TimerWait* waits;
   task::Waker waker;
   {
+    sync::MutexLock in_turn(wheel_lock_);
+    waits = take_waits(kNever);
     SpinScope guard(lock_);
-    waits = take_waits();
     waker = std::move(waker_);
   }
   waker.wake();
@@ -231,7 +239,7 @@ void TimerWait::on_cancel(task::Future* future) {
   if (!self->claim()) return;
   bool listed;
   {
-    SpinScope guard(self->timer_->lock_);
+    sync::MutexLock in_turn(self->timer_->wheel_lock_);
     listed = self->listed_;
     if (listed) self->timer_->unlist(*self);
   }

@@ -9,14 +9,14 @@
 //   cancel     moves it to never                               nothing
 //   fire       READY if the user's deadline has passed, else arms it anew
 //
-// Threads:    any. wheel_lock_ serialises what is done to the wheel, lock_ guards what was said and is held for a few writes only; wheel_lock_ comes
-//             first. A reset to later than in the wheel needs lock_ alone. fire and released by whoever runs the wheel.
+// Threads:    any. wheel_lock_ serialises what is done to the wheel and guards the list of waits; lock_ guards what was said and is held for a few
+//             writes only; wheel_lock_ comes first. A reset to later than in the wheel needs lock_ alone. fire and released by whoever runs the wheel.
 // Invariants: H1 in_wheel_ is set from arming until fire() has begun; only who finds it clear arms. It changes under both locks. H2 a wait future is in
 //             waits_ exactly while listed_; whoever takes it out of the list gives the operation's reference back.
 //             H3 wakers and futures are told after lock_ is free. H4 while a waker is left the timer is in the wheel, so that
 //             a shutdown, which clears the wheel, reaches it. H5 the deadline in the wheel is not later than the user's, or a
 //             reset that has not returned is about to make it so: it reads both under lock_ after it has written the user's, and only cancel makes
-//             the wheel's later, under both locks. So it is the earliest that the user has said since it was armed there: moved on and on, as
+//             the wheel's later, under both locks (and arm, of what is in no wheel). So it is the earliest that the user has said since it was armed there: moved on and on, as
 //             time-outs are, a timer costs the wheel nothing, but for one look when that has passed.
 // Lifetime:   counted: the handle, each wait future, and the wheel from arming to released().
 #pragma once
@@ -54,10 +54,10 @@ class TimerWait : public task::Future {
   static const task::FutureOps kOps;
 
   TimerHandle* const timer_;
-  TimerWait* next_ = nullptr;  // guarded by the timer's lock, then by who has taken it out
-  TimerWait* prev_ = nullptr;  // guarded by the timer's lock
+  TimerWait* next_ = nullptr;  // guarded by the timer's wheel_lock_, then by who has taken it out
+  TimerWait* prev_ = nullptr;  // guarded by the timer's wheel_lock_
   std::uint64_t fired_ns_ = 0;
-  bool listed_ = false;  // guarded by the timer's lock
+  bool listed_ = false;  // guarded by the timer's wheel_lock_
   bool won_ = false;     // by who has taken it out: claim() succeeded
 };
 
@@ -105,10 +105,10 @@ class TimerHandle final : public Counted<TimerHandle>, private timer::Timer {
   void move() NORIA_EXCLUDES(wheel_lock_, lock_);
   void arm(std::uint64_t deadline_ns) NORIA_REQUIRES(wheel_lock_) NORIA_EXCLUDES(lock_);
   bool passed(std::uint64_t now_ns) NORIA_REQUIRES(lock_);
-  TimerWait* take_waits() NORIA_REQUIRES(lock_);
+  TimerWait* take_waits(std::uint64_t fired_ns) NORIA_REQUIRES(wheel_lock_);
   bool take_fired(std::uint64_t now_ns, TimerWait*& waits, task::Waker& waker) NORIA_REQUIRES(wheel_lock_);
   void end_waiting();
-  void unlist(TimerWait& wait) NORIA_REQUIRES(lock_);
+  void unlist(TimerWait& wait) NORIA_REQUIRES(wheel_lock_);
   static void finish(TimerWait* taken, std::int32_t status);
 
   Core* const core_;
@@ -118,7 +118,7 @@ class TimerHandle final : public Counted<TimerHandle>, private timer::Timer {
   bool in_wheel_ NORIA_GUARDED_BY(lock_) = false;
   std::uint64_t deadline_ns_ NORIA_GUARDED_BY(lock_) = kNever;
   task::Waker waker_ NORIA_GUARDED_BY(lock_);  // of the poll form
-  TimerWait* waits_ NORIA_GUARDED_BY(lock_) = nullptr;
+  TimerWait* waits_ NORIA_GUARDED_BY(wheel_lock_) = nullptr;
 };
 
 }  // namespace noria::runtime

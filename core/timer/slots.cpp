@@ -104,11 +104,13 @@ Slots::First Slots::first_of(int level) const {
   return first;
 }
 
-// Of those that begin at the same tick the lowest: what it holds of this tick is older (S2).
+// Of those that begin at the same tick the overflow list, then the lowest: what it holds of this tick is older (S2).
 Slots::First Slots::opens_first() const {
   First first;
   for (int level = 0; level <= kOverflowLevel; ++level) {
-    if (First other = first_of(level); other.slot != nullptr && other.begin < first.begin) first = other;
+    First other = first_of(level);
+    if (other.slot == nullptr) continue;
+    if (other.begin < first.begin || (level == kOverflowLevel && other.begin == first.begin)) first = other;
   }
   return first;
 }

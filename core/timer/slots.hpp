@@ -7,7 +7,8 @@
 //             S3 a slot's min_tick is never later than the earliest tick in it (an unlink, or a reset to later that only wrote the deadline, leaves it early).
 //             S4 slots that have begun are empty, but for those that open_next has still to open, of levels above 0 only while an advance is on its way.
 //             S5 kDue and kCascade are emptied before another slot is opened; all that was opened is no later than all that was not.
-//             S6 fresh timers, which have been armed and not placed yet, may have any tick. Of a tick they are younger than all in slots.
+//             S6 fresh timers, which have been armed and not placed yet, may have any tick; of a tick they are younger than those that were fresh before. (Where another
+//                thread's reset, or a guest's arm while kCascade holds some of its tick, comes between, the order of that tick is not kept.)
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,7 @@ class Slots {
 
   // The next timer whose tick has come, unlinked; null if none is open.
   Timer* pop_due() { return pop(slots_[kDue]); }
+  bool has_due() const { return !slots_[kDue].empty(); }
   // The next timer of a slot that was opened above level 0, unlinked: to be placed anew.
   Timer* pop_cascade() { return pop(slots_[kCascade]); }
   // The next timer of the slot of `level`, 1 or more, that begins next, unlinked: to be placed below it. So that few are left, or none, to be moved in

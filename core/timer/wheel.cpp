@@ -2,6 +2,7 @@
 #include "timer/wheel.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "timer/tick.hpp"
@@ -66,10 +67,11 @@ Armed Wheel::arm(Timer& timer, std::uint64_t deadline_ns, Arming arming) {
   // ORDER: relaxed, published by the word.
   timer.wheel.store(this, NORIA_RELAXED);
   timer.word.arm(deadline_ns);
+  std::uint64_t tick = placement_tick(deadline_ns, now_ns_);
   if (arming == Arming::kPlaced) {
-    slots_.place(timer, placement_tick(deadline_ns, now_ns_));
+    slots_.place(timer, tick);
   } else {
-    add_fresh(timer, deadline_ns);
+    place_later(timer, tick);
   }
   count(1);
   return inbox_.lower_locked(hint_ns(deadline_ns, now_ns_)) ? Armed::kEarliest : Armed::kLater;
@@ -148,7 +150,7 @@ Reset Wheel::reset_mine(Timer& timer, std::uint64_t deadline_ns) {
   } while (!timer.word.reset_locked(bits, deadline_ns));
   if ((bits & TimerWord::kLinked) != 0) {
     slots_.unlink(timer);
-    add_fresh(timer, deadline_ns);
+    place_later(timer, placement_tick(deadline_ns, now_ns_));
   }
   return inbox_.lower_locked(hint_ns(deadline_ns, now_ns_)) ? Reset::kEarliest : Reset::kLater;
 }
@@ -174,20 +176,23 @@ Advanced Wheel::advance_locked(std::uint64_t now_ns, Expired& out) {
     drain_one(out);
     --budget;
   }
-  if (slots_.fresh_tick() <= target) budget = place_fresh(budget);
+  if (slots_.fresh_tick() <= target) budget = place_fresh(place_cascade(budget));
   while (budget > 0) {
     if (Timer* due = slots_.pop_due()) {
       expire_one(*due, out);
       --budget;
-    } else if (Timer* timer = slots_.pop_cascade()) {
-      slots_.place(*timer, placement_tick(timer->deadline_ns(), now_ns_));
-      --budget;
-    } else if (!slots_.open_next(target)) {
-      break;
+      continue;
     }
+    budget = place_cascade(budget);
+    if (budget > 0 && !slots_.has_due() && !slots_.open_next(target)) break;
   }
-  const int ahead = kAhead + kBatch - budget;
-  budget = place_fresh(budget);
+  moved_ = std::min(moved_ + kBatch - budget, kMostAhead);
+  if (int part = fresh_part(); part > budget) {
+    (void)place_fresh(part);
+    budget = 0;
+  } else {
+    budget = place_fresh(budget);
+  }
   const bool more = taken_ != nullptr || slots_.earliest() <= target;
   // ORDER: relaxed, a hint; a store that comes later is seen by the next call.
   const bool stale = stale_.load(NORIA_RELAXED);
@@ -197,31 +202,43 @@ Advanced Wheel::advance_locked(std::uint64_t now_ns, Expired& out) {
     // ORDER: relaxed, as above.
     stale_.store(false, NORIA_RELAXED);
     if (stale || size() <= kSettle) slots_.settle(kSettle);
-    cascade_ahead(ahead);
+    cascade_ahead();
     inbox_.publish(tick_ns(slots_.earliest()));
   }
   return more ? Advanced::kMore : Advanced::kDone;
 }
 
-void Wheel::add_fresh(Timer& timer, std::uint64_t deadline_ns) {
-  slots_.add_fresh(timer, placement_tick(deadline_ns, now_ns_));
+// What is due soon is placed at once, so that the fresh ones have time to be placed by looks, a few at a time (E3); but not before those of its tick, or of
+// an earlier one, that were armed before it.
+void Wheel::place_later(Timer& timer, std::uint64_t tick) {
+  if (tick <= slots_.current() + kNear && tick < slots_.fresh_tick()) return slots_.place(timer, tick);
+  slots_.add_fresh(timer, tick);
   // ORDER: relaxed, written under the lock only; who reads it without wants a hint.
   fresh_.store(fresh_.load(NORIA_RELAXED) + 1, NORIA_RELAXED);
 }
 
 bool Wheel::place_some() {
-  // ORDER: relaxed, the owner's own figure.
+  // ORDER: relaxed, a hint: others write it under the lock when they act for the owner.
   if (fresh_.load(NORIA_RELAXED) <= kFresh) return false;
   sync::MutexLock lock(lock_);
   (void)place_fresh(kBatch);
   return true;
 }
 
+int Wheel::place_cascade(int budget) {
+  for (; budget > 0; --budget) {
+    Timer* timer = slots_.pop_cascade();
+    if (timer == nullptr) break;
+    slots_.place(*timer, placement_tick(timer->deadline_ns(), now_ns_));
+  }
+  return budget;
+}
+
 int Wheel::place_fresh(int budget) {
   for (; budget > 0; --budget) {
     Timer* timer = slots_.pop_fresh();
     if (timer == nullptr) {
-      // ORDER: relaxed, as in add_fresh.
+      // ORDER: relaxed, as in place_later.
       fresh_.store(0, NORIA_RELAXED);
       break;
     }
@@ -230,8 +247,15 @@ int Wheel::place_fresh(int budget) {
   return budget;
 }
 
-// As many again as were moved now, and a few: where about as many are due in each tick, none are left when a slot above opens.
-void Wheel::cascade_ahead(int budget) {
+int Wheel::fresh_part() const {
+  // ORDER: relaxed, as in place_later.
+  std::size_t fresh = fresh_.load(NORIA_RELAXED);
+  return fresh <= kFresh ? 0 : static_cast<int>(std::min(fresh / kFreshPart, kMostFresh));
+}
+
+// As many again as were moved since, and a few: where about as many are due in each tick, none are left when a slot above opens.
+void Wheel::cascade_ahead() {
+  const int budget = kAhead + std::exchange(moved_, 0);
   for (int level = 1; level < Slots::kLevels; ++level) {
     for (int left = budget; left > 0; --left) {
       Timer* timer = slots_.pop_ahead(level);

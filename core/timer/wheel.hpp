@@ -8,8 +8,10 @@
 // Invariants: never early, late by at most a tick (P6); never allocates; nothing is called under lock_.
 //             E1 next_deadline_ns() is never later than the earliest deadline, rounded up to the tick. It may be early, once
 //                for each timer that was cancelled or reset to later.
-//             E2 one call moves at most kBatch timers, and ahead of their time as many of each level as these and kAhead.
-//             E3 before a timer fires, those of earlier ticks are placed: fresh ones wait as long as none of them is due.
+//             E2 one call fires and places at most kBatch timers; besides it places a part of the fresh ones (kFreshPart), and moves ahead of
+//                their time as many of each level as calls have moved, and kAhead (kMostAhead).
+//             E3 before a timer fires, those of earlier ticks are placed: fresh ones wait as long as none of them is due. No timer is fresh that is
+//                due within kNear ticks, but behind others that are due before it: by then looks have placed what is older.
 // Lifetime:   outlives its timers' armings: clear() until it is empty, then it may go.
 // Source:     G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels", scheme 7.
 #pragma once
@@ -35,7 +37,7 @@ enum class Armed {
 };
 
 enum class Arming {
-  kFresh,   // it is placed when something is due or many have come together: most are cancelled before
+  kFresh,  // if it is due much later, it is placed when many have come together, or before it is due: most are cancelled before
   kPlaced,  // at once: nobody looks at the wheel in between
 };
 
@@ -54,10 +56,15 @@ enum class Advanced {
 
 class Wheel : public Allocated {
  public:
-  static constexpr int kBatch = 256;  // timers moved under the lock by one call
-  static constexpr int kAhead = 32;  // and as many of each level, ahead of their time, as these and those that it moved
-  static constexpr std::size_t kFresh = 1024;  // timers that may wait to be placed until something is due
-  static constexpr int kSettle = 32;           // timers looked at to make the hint exact
+  static constexpr int kBatch = 256;            // timers moved under the lock by one call
+  static constexpr int kAhead = 32;             // of each level, ahead of their time, beside as many as were moved
+  static constexpr int kMostAhead = 4096;       // in one call
+  static constexpr std::uint64_t kNear = 1024;  // ticks
+  static constexpr std::size_t kFresh = 1024;   // timers that may wait to be placed until something is due
+  static constexpr std::size_t kFreshPart =
+      64;  // of more than those one call places this part: in half a second of looks all of them
+  static constexpr std::size_t kMostFresh = 32768;  // but no more
+  static constexpr int kSettle = 32;                // timers looked at to make the hint exact
 
   // `host` is whom the wheel belongs to, for whoever has to wake them; the wheel does not use it.
   explicit Wheel(std::uint64_t start_ns, void* host = nullptr);
@@ -108,9 +115,11 @@ class Wheel : public Allocated {
   bool cancel_mine(Timer& timer, bool& decided) NORIA_EXCLUDES(lock_);
   Reset reset_mine(Timer& timer, std::uint64_t deadline_ns) NORIA_EXCLUDES(lock_);
   Advanced advance_locked(std::uint64_t now_ns, Expired& out) NORIA_REQUIRES(lock_);
-  void add_fresh(Timer& timer, std::uint64_t deadline_ns) NORIA_REQUIRES(lock_);
+  void place_later(Timer& timer, std::uint64_t tick) NORIA_REQUIRES(lock_);
+  int place_cascade(int budget) NORIA_REQUIRES(lock_);
   int place_fresh(int budget) NORIA_REQUIRES(lock_);
-  void cascade_ahead(int budget) NORIA_REQUIRES(lock_);
+  int fresh_part() const NORIA_REQUIRES(lock_);
+  void cascade_ahead() NORIA_REQUIRES(lock_);
   void drain_one(Expired& out) NORIA_REQUIRES(lock_);
   void expire_one(Timer& timer, Expired& out) NORIA_REQUIRES(lock_);
   void let_go(Timer& timer, Expired& out) NORIA_REQUIRES(lock_);
@@ -118,10 +127,11 @@ class Wheel : public Allocated {
 
   alignas(kCacheLine) sync::Mutex lock_;
   bool closed_ NORIA_GUARDED_BY(lock_) = false;
-  Atomic<bool> stale_{false};                       // the earliest timer was cancelled or reset: worth a closer look
-  Atomic<std::size_t> fresh_{0};                    // armed since none was left to be placed
-  Atomic<std::size_t> size_{0};                     // written under lock_
+  Atomic<bool> stale_{false};     // the earliest timer was cancelled or reset: worth a closer look
+  Atomic<std::size_t> fresh_{0};  // came since none was left to be placed, gone ones included; written under lock_
+  Atomic<std::size_t> size_{0};   // written under lock_
   std::uint64_t now_ns_ NORIA_GUARDED_BY(lock_);    // the newest that it was told
+  int moved_ NORIA_GUARDED_BY(lock_) = 0;           // by calls, and not yet made up for ahead
   Timer* taken_ NORIA_GUARDED_BY(lock_) = nullptr;  // out of the inbox, not yet drained
   void* const host_;                                // immutable
   Slots slots_ NORIA_GUARDED_BY(lock_);

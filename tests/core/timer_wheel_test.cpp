@@ -14,7 +14,7 @@ using namespace noria::timer;
 namespace {
 
 constexpr std::uint64_t kMs = kNsPerMs;
-constexpr std::uint64_t kSpanMs = 1ULL << 36;
+constexpr std::uint64_t kSpanMs = std::uint64_t{1} << Slots::kSpanBits;
 
 std::uint64_t rounded_up(std::uint64_t deadline_ns) { return tick_ns(deadline_tick(deadline_ns)); }
 
@@ -22,8 +22,12 @@ std::uint64_t rounded_up(std::uint64_t deadline_ns) { return tick_ns(deadline_ti
 constexpr std::uint64_t kStarts[] = {
     0,
     1,
+    31 * kMs,
+    32 * kMs - 1,
     63 * kMs,
     64 * kMs - 1,
+    1023 * kMs,
+    1024 * kMs - 1,
     (kSpanMs - 1) * kMs,
     kSpanMs* kMs - 1,
     kSpanMs* kMs,
@@ -102,15 +106,17 @@ Test(timer_wheel, Far_deadline_fires_at_its_tick_and_not_before) {  // far-deadl
       for (std::uint64_t extra_ns : {std::uint64_t{0}, std::uint64_t{1}, kMs - 1}) {
         std::uint64_t deadline =
             saturating_add(start, saturating_add(ahead_ms > kNever / kMs ? kNever : ahead_ms * kMs, extra_ns));
-        Wheel wheel(start);
-        Probe probe;
-        cr_assert(wheel.arm(probe, deadline) == (deadline == kNever ? Armed::kLater : Armed::kEarliest));
-        std::uint64_t due = rounded_up(deadline);
-        cr_assert_eq(wheel.next_deadline_ns(), due);
-        cr_assert_eq(run(wheel, deadline - 1), 0, "early: start %lu deadline %lu", start, deadline);
-        cr_assert_eq(wheel.next_deadline_ns(), due);
-        cr_assert_eq(run(wheel, due), 1, "late: start %lu deadline %lu", start, deadline);
-        cr_assert_eq(wheel.size(), 0);
+        for (Arming arming : {Arming::kFresh, Arming::kPlaced}) {
+          Wheel wheel(start);
+          Probe probe;
+          cr_assert(wheel.arm(probe, deadline, arming) == (deadline == kNever ? Armed::kLater : Armed::kEarliest));
+          std::uint64_t due = rounded_up(deadline);
+          cr_assert_eq(wheel.next_deadline_ns(), due);
+          cr_assert_eq(run(wheel, deadline - 1), 0, "early: start %lu deadline %lu", start, deadline);
+          cr_assert_eq(wheel.next_deadline_ns(), due);
+          cr_assert_eq(run(wheel, due), 1, "late: start %lu deadline %lu", start, deadline);
+          cr_assert_eq(wheel.size(), 0);
+        }
       }
     }
   }
@@ -247,15 +253,23 @@ Test(timer_wheel, One_advance_moves_a_bounded_batch_in_order) {
   for (Probe& probe : probes) cr_assert_eq(probe.order - base, probe.deadline_ns() / kMs - 1);
 }
 
+// Armed from far to near: into levels that differ, the overflow list among them, or fresh and near ones in turn.
 Test(timer_wheel, Same_tick_fires_in_the_order_of_arming) {
-  Wheel wheel(0);
-  std::deque<Probe> probes;
-  for (int i = 0; i < 100; ++i) cr_assert(wheel.arm(probes.emplace_back(), 70'000 * kMs) != Armed::kClosed);
-  cr_assert_eq(run(wheel, 66'000 * kMs), 0);
-  for (int i = 0; i < 100; ++i) cr_assert(wheel.arm(probes.emplace_back(), 70'000 * kMs) != Armed::kClosed);
-  cr_assert_eq(run(wheel, 80'000 * kMs), 200);
-  std::uint64_t base = probes[0].order;
-  for (std::size_t i = 0; i < probes.size(); ++i) cr_assert_eq(probes[i].order, base + i);
+  for (Arming arming : {Arming::kFresh, Arming::kPlaced}) {
+    for (std::uint64_t tick : {std::uint64_t{70'000}, 2 * kSpanMs + 5}) {
+      Wheel wheel(0);
+      std::deque<Probe> probes;
+      std::uint64_t now = 0;
+      for (std::uint64_t left = tick - 1; left > 0; left /= 3) {
+        now = tick - left;
+        cr_assert_eq(run(wheel, now * kMs), 0);
+        for (int i = 0; i < 10; ++i) cr_assert(wheel.arm(probes.emplace_back(), tick * kMs, arming) != Armed::kClosed);
+      }
+      cr_assert_eq(run(wheel, (tick + 1) * kMs), probes.size());
+      std::uint64_t base = probes[0].order;
+      for (std::size_t i = 0; i < probes.size(); ++i) cr_assert_eq(probes[i].order, base + i);
+    }
+  }
 }
 
 Test(timer_wheel, Same_tick_fires_in_the_order_of_arming_while_its_slot_is_moved_ahead) {
@@ -276,43 +290,76 @@ Test(timer_wheel, Same_tick_fires_in_the_order_of_arming_while_its_slot_is_moved
 }
 
 Test(timer_wheel, Tick_where_a_slot_opens_has_no_more_to_do_than_another) {
-  constexpr std::uint64_t kTicks = 3000;
-  constexpr std::uint64_t kEach = 100;
+  struct Load {
+    std::uint64_t each, ticks;
+  };
+  for (auto [each, ticks] : {Load{100, 3000}, Load{Wheel::kBatch + 1, 2200}, Load{600, 1100}}) {
+    Wheel wheel(0);
+    std::deque<Probe> probes;
+    for (std::uint64_t i = 0; i < ticks * each; ++i)
+      cr_assert(wheel.arm(probes.emplace_back(), (1 + i * 7919 % ticks) * kMs, Arming::kPlaced) != Armed::kClosed);
+    for (std::uint64_t tick = 1; tick <= ticks; ++tick) {
+      std::uint64_t fired = 0;
+      Advanced result = Advanced::kMore;
+      for (std::uint64_t calls = 0; result == Advanced::kMore; ++calls) {
+        cr_assert_leq(calls, each / Wheel::kBatch, "at tick %lu of %lu each", tick, each);
+        Expired expired;
+        result = wheel.advance(tick * kMs, expired);
+        fired += expired.run();
+      }
+      cr_assert_eq(fired, each);
+    }
+    cr_assert_eq(wheel.size(), 0);
+  }
+}
+
+// However many have been armed and not looked at since.
+Test(timer_wheel, P6_near_timer_does_not_wait_until_far_ones_are_placed) {
+  constexpr std::uint64_t kFar = 100'000;
   Wheel wheel(0);
   std::deque<Probe> probes;
-  for (std::uint64_t i = 0; i < kTicks * kEach; ++i)
-    cr_assert(wheel.arm(probes.emplace_back(), (1 + i * 7919 % kTicks) * kMs, Arming::kPlaced) != Armed::kClosed);
-  for (std::uint64_t tick = 1; tick <= kTicks; ++tick) {
+  for (std::uint64_t i = 0; i < kFar; ++i)
+    cr_assert(wheel.arm(probes.emplace_back(), (2000 + i) * kMs) != Armed::kClosed);
+  Probe near;
+  cr_assert(wheel.arm(near, 5 * kMs) == Armed::kEarliest);
+  {
     Expired expired;
-    cr_assert(wheel.advance(tick * kMs, expired) == Advanced::kDone, "at tick %lu", tick);
-    cr_assert_eq(expired.run(), kEach);
+    cr_assert(wheel.advance(5 * kMs, expired) == Advanced::kDone);
+    cr_assert_eq(expired.run(), 1);
   }
-  cr_assert_eq(wheel.size(), 0);
+  // And all have been placed by looks, a part each, when the first of them is due.
+  std::uint64_t looks = 0;
+  for (std::uint64_t tick = 6; wheel.due(tick * kMs); ++tick, ++looks) {
+    Expired expired;
+    cr_assert(wheel.advance(tick * kMs, expired) == Advanced::kDone);
+    cr_assert_eq(expired.run(), 0);
+  }
+  cr_assert_leq(looks, 1000);
+  clear(wheel);
 }
 
 Test(timer_wheel, Timers_armed_in_great_numbers_are_placed_little_by_little) {
   constexpr std::uint64_t kCount = 20 * Wheel::kFresh;
+  constexpr std::uint64_t kFrom = 2 * Wheel::kNear;
   for (bool idle : {false, true}) {
     Wheel wheel(0);
     std::deque<Probe> probes;
     for (std::uint64_t i = 0; i < Wheel::kFresh; ++i)
-      cr_assert(wheel.arm(probes.emplace_back(), (100 + i) * kMs) != Armed::kClosed);
+      cr_assert(wheel.arm(probes.emplace_back(), (kFrom + i) * kMs) != Armed::kClosed);
     cr_assert_not(wheel.due(kMs), "a few wait until something is due");
     cr_assert_not(wheel.place_some());
     for (std::uint64_t i = Wheel::kFresh; i < kCount; ++i)
-      cr_assert(wheel.arm(probes.emplace_back(), (100 + i) * kMs) != Armed::kClosed);
+      cr_assert(wheel.arm(probes.emplace_back(), (kFrom + i) * kMs) != Armed::kClosed);
     std::uint64_t looks = 0;
     while (idle ? wheel.place_some() : wheel.due(kMs)) {
       Expired expired;
       if (!idle) cr_assert(wheel.advance(kMs, expired) == Advanced::kDone);
-      cr_assert_eq(wheel.next_deadline_ns(), 100 * kMs);
+      cr_assert_eq(wheel.next_deadline_ns(), kFrom * kMs);
       cr_assert_leq(++looks, kCount / Wheel::kBatch + 1);
     }
-    cr_assert_geq(looks, kCount / Wheel::kBatch);
-    Expired expired;  // all are placed: one look finds what is due
-    cr_assert(wheel.advance(100 * kMs, expired) == Advanced::kDone);
-    cr_assert_eq(expired.run(), 1);
-    cr_assert_eq(run(wheel, (100 + kCount) * kMs), kCount - 1);
+    cr_assert_geq(looks, idle ? kCount / Wheel::kBatch : Wheel::kFreshPart);
+    cr_assert_eq(run(wheel, kFrom * kMs), 1);
+    cr_assert_eq(run(wheel, (kFrom + kCount) * kMs), kCount - 1);
     std::uint64_t base = probes[0].order;
     for (std::size_t i = 0; i < probes.size(); ++i) cr_assert_eq(probes[i].order, base + i);
   }
@@ -321,12 +368,13 @@ Test(timer_wheel, Timers_armed_in_great_numbers_are_placed_little_by_little) {
 Test(timer_wheel, Fresh_timer_fires_in_its_tick_among_those_that_are_placed) {
   Wheel wheel(0);
   std::deque<Probe> probes;
-  for (std::uint64_t tick = 1; tick <= 200; ++tick) {
+  constexpr std::uint64_t kFrom = 2 * Wheel::kNear;
+  for (std::uint64_t tick = kFrom + 1; tick <= kFrom + 200; ++tick) {
     cr_assert(wheel.arm(probes.emplace_back(), tick * kMs, tick % 2 == 0 ? Arming::kFresh : Arming::kPlaced) !=
               Armed::kClosed);
   }
-  cr_assert_eq(run(wheel, 100 * kMs), 100);
-  cr_assert_eq(run(wheel, 200 * kMs), 100);
+  cr_assert_eq(run(wheel, (kFrom + 100) * kMs), 100);
+  cr_assert_eq(run(wheel, (kFrom + 200) * kMs), 100);
   std::uint64_t base = probes[0].order;
   for (std::size_t i = 0; i < probes.size(); ++i) cr_assert_eq(probes[i].order, base + i);
 }

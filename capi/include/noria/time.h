@@ -86,7 +86,8 @@ NORIA_API int32_t noria_interval_reset(noria_interval *interval);
 NORIA_API int32_t noria_interval_drop(noria_interval *interval);
 
 /* Freezes the runtime's time. While it is frozen and nothing is ready, time jumps to the next deadline by
- * itself, so that a test of an hour takes a millisecond.
+ * itself, so that a test of an hour takes a millisecond. On its way it may stand at a deadline that a timer
+ * was moved away from.
  * Threads: any.  Owner: nothing passes.  Errors: -NORIA_ENODRIVER, -EALREADY. */
 NORIA_API int32_t noria_clock_pause(noria_runtime *rt);
 
