@@ -37,18 +37,18 @@ AIMS = [
     Aim("fork_join_fib", "tokio", 8, workers=(2,)),
     Aim("fork_join_fib", "tbb", 1 / 1.3),
     Aim("timer_churn", "tokio", 5),
-    Aim("timer_churn", "libuv", 1),
+    Aim("timer_churn", "libuv", 1, workers=(1,)),
     Aim("timer_churn", "asio", 1),
     Aim("timer_churn", "go", 1),
     Aim("timer_churn", at_most=1.2, params={"batch": 1000000}, than={"batch": 10000}),
     Aim("timer_reset", "tokio", 5),
-    Aim("timer_reset", "libuv", 1),
+    Aim("timer_reset", "libuv", 1, workers=(1,)),
     Aim("timer_reset", "asio", 1),
     Aim("timer_reset", "go", 1),
     Aim("timer_fire", "tokio", 1, figure="cpu"),
     Aim("timer_fire", at_most=1500),
     Aim("blocking", "tokio", 15),
-    Aim("blocking", "libuv", 1),
+    Aim("blocking", "libuv", 1, workers=(1,)),
     Aim("stuck_poll", at_most=10000, params={"burn": "inline"}),
     Aim("stuck_poll", least=0.97, figure="throughput", params={"burn": "inline"}, than={"burn": "none"}),
     Aim("light_load", "tokio", at_most=0.5),
@@ -75,6 +75,10 @@ GROWTH_LIMIT, SPLIT_LIMIT = 1.1, 1.0
 SPLITTING = {"unbalanced_producer", "fork_join_fib", "uneven_tree"}
 # These have another number of workers for a reason that has nothing to do with the scheduler, or no time.
 NO_GROWTH = {"idle_task_bytes", "timer_bytes", "idle_conn_bytes", "startup", "light_load", "stuck_poll", "busy_neighbour"}
+
+
+# Their cases have one number of workers, which the aims do not repeat.
+ONE_COUNT = {"idle_task_bytes", "light_load", "stuck_poll", "timer_churn"}
 
 
 @dataclass
@@ -151,19 +155,33 @@ def judge_ratio(aim, row):
         return None
     peer = min(ratios, key=lambda name: ratios[name]["median"])
     median = ratios[peer]["median"]
-    against, first = (f"all, the best is {peer}", "") if aim.against == EVERY else (peer, first_aim(row, peer, median))
+    against, first = (f"every peer, the nearest is {peer}", "") if aim.against == EVERY else (peer, first_aim(row, peer, median))
     return Verdict(row, against, ratio_span(ratios[peer]), f"at least {aim.least:.3g}", median >= aim.least, first)
+
+
+def judge(aim, row, rows):
+    """The verdict of an aim about a row; None where the other side of it was not measured."""
+    return judge_than(aim, row, rows) if aim.than else judge_bound(aim, row, rows) if aim.at_most else judge_ratio(aim, row)
 
 
 def verdicts(rows):
     """Each aim with each of Noria's rows that it speaks of, in the order of the rows."""
     for row in rows:
         for aim in AIMS:
-            if not matches(aim, row):
-                continue
-            verdict = judge_than(aim, row, rows) if aim.than else judge_bound(aim, row, rows) if aim.at_most else judge_ratio(aim, row)
+            verdict = judge(aim, row, rows) if matches(aim, row) else None
             if verdict:
                 yield verdict
+
+
+def unmeasured(rows):
+    """The aims, in words, of which there is no verdict at some number of workers: no row, or none of the peer."""
+    for aim in AIMS:
+        found = {row["workers"] for row in rows if matches(aim, row) and judge(aim, row, rows)}
+        for workers in aim.workers:
+            if workers in found or (aim.workload in ONE_COUNT and found):
+                continue
+            against = " against every peer" if aim.against == EVERY else f" against {aim.against}" if aim.against else ""
+            yield f"{aim.workload}{against}, {workers} worker{'s' if workers > 1 else ''}"
 
 
 def growth_limit(row):

@@ -1,10 +1,13 @@
 """The machine a run was made on, in a line, and what a run was."""
 import os
 import platform
+import sys
 import tempfile
 import time
 
-from contender import BUILD, output_of, run_quietly
+from contender import BUILD, ROOT, output_of, run_quietly
+
+TOOLS = {"rustc": ["rustc", "--version"], "go": ["go", "version"], "python": ["python3", "--version"]}
 
 
 def cpu_model():
@@ -39,6 +42,9 @@ def describe(runners, missing, failures, skipped, took_s, quick, whole):
     """What goes into run.json beside the rows."""
     return {
         "machine": machine(),
+        "commit": output_of(["git", "-C", ROOT, "describe", "--always", "--dirty"]),
+        "options": " ".join(sys.argv[1:]),
+        "tools": {tool: output_of(command) for tool, command in TOOLS.items()},
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "minutes": round(took_s / 60),
         "quick": quick,

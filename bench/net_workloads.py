@@ -201,6 +201,24 @@ def proxy_cases(placements):
         yield ProxySmall(workers, 50, 64, placement, 60000)
 
 
+IDLE_CONNECTIONS = (1000, 10000)
+
+
+def has_descriptors_for(connections):
+    return descriptors() > connections + 100
+
+
+def out_of_reach(quick):
+    """What this machine does not allow, in words."""
+    if quick:
+        return
+    if len(os.sched_getaffinity(0)) == 1:
+        yield "placement on one CPU each: there is one CPU"
+    for connections in IDLE_CONNECTIONS:
+        if not has_descriptors_for(connections):
+            yield f"idle_conn_bytes with {connections:,} connections: the limit of descriptors (ulimit -Hn) is {descriptors():,}"
+
+
 def cases(quick):
     if quick:
         yield from quick_cases()
@@ -209,7 +227,7 @@ def cases(quick):
     yield from echo_cases(placements)
     yield AcceptStorm(1, 50, "same_core", 20000)
     yield AcceptStorm(2, 50, "unpinned", 20000, INTERPRETED)
-    for connections in (1000, 10000):
-        if descriptors() > connections + 100:
+    for connections in IDLE_CONNECTIONS:
+        if has_descriptors_for(connections):
             yield IdleConnBytes(connections)
     yield from proxy_cases(placements)

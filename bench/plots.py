@@ -4,7 +4,7 @@ from html import escape
 
 from labels import title, what
 
-WIDTH, LEFT, RIGHT, BAR, GAP, TOP = 860, 290, 70, 13, 9, 64
+WIDTH, LEFT, RIGHT, BAR, GAP, TOP = 860, 290, 110, 13, 9, 64
 # Fills that can be told apart in print.
 FILLS = ["#222", "url(#lines)", "url(#dots)", "#fff", "url(#cross)", "#aaa", "url(#wide)", "#666"]
 PATTERNS = """<defs>
@@ -53,7 +53,9 @@ def bars(heading, note, groups, series, scale):
                         'stroke="#222"/>')
             body.append(f'<line x1="{scale.x(low):.1f}" x2="{scale.x(high):.1f}" y1="{y + 5.5}" y2="{y + 5.5}" stroke="#fff" stroke-width="3"/>'
                         f'<line x1="{scale.x(low):.1f}" x2="{scale.x(high):.1f}" y1="{y + 5.5}" y2="{y + 5.5}" stroke="#000"/>')
-            body.append(text(max(end, scale.x(high)) + 4, y + 10, f"{value:,.0f}" if value >= 1000 else f"{value:.3g}", size=10))
+            # More series than fills are told apart by their names.
+            name = f" {series[index]}" if len(series) > len(FILLS) else ""
+            body.append(text(max(end, scale.x(high)) + 4, y + 10, (f"{value:,.0f}" if value >= 1000 else f"{value:.3g}") + name, size=10))
             y += BAR
         y += GAP
     lines = []

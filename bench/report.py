@@ -7,7 +7,7 @@ import os
 import sys
 
 import plots
-from aims import growth_limit, is_aimed_at_tokio, number, ratio_span, verdicts, worker_growth
+from aims import growth_limit, is_aimed_at_tokio, number, ratio_span, unmeasured, verdicts, worker_growth
 from contender import HERE, ROOT
 from labels import title, what
 
@@ -27,9 +27,13 @@ def table(head, rows):
     return lines + rows if rows else []
 
 
+def disturbed(row):
+    return f" (*{row['disturbed']})" if row.get("disturbed") else ""
+
+
 def aims_table(rows):
     for v in verdicts(rows):
-        cells = [title(v.row, code=True), str(v.row["workers"]), v.against, v.measured, v.aim]
+        cells = [title(v.row, code=True), str(v.row["workers"]), v.against, v.measured + disturbed(v.row), v.aim]
         yield [*cells, "reached" if v.reached else "**missed**", v.first]
 
 
@@ -66,8 +70,7 @@ def workload_table(rows):
             ratio = ours.get("ratio", {}).get(name)
             cells.append(ratio_span(ratio) if ratio else "")
             cells += [number(its[figure]["median"]) if figure in its else "" for figure, _ in figures[1:]]
-            if main and main.get("disturbed"):
-                cells[2] += f" (*{main['disturbed']})"
+            cells[2] += disturbed(main or {})
             lines.append(cells)
     return table(head, lines)
 
@@ -95,7 +98,9 @@ def markdown(rows, run, drawn):
     for name, alt in drawn.items():
         yield from ("", f"![{alt}]({name})")
     yield from ("", "## Aims", "")
-    yield from table(["workload", "workers", "against", "measured", "aim", "", "first version's aim"], aims_table(rows)) or ["None."]
+    yield from table(["workload", "workers", "against", "measured", "aim", "verdict", "first version's aim"], aims_table(rows)) or ["None."]
+    if run["whole"]:
+        yield from (f"\nNot measured: {aim}." for aim in unmeasured(rows))
     yield from ("", "## From 1 worker to 2", "", "How many times the figure of 1 worker that of 2 workers is, and its limit.", "")
     yield from table(["workload", "1 worker", "2 workers", "ratio", "limit", "Tokio's ratio"], growth_table(rows)) or ["None."]
     for workload in dict.fromkeys(row["workload"] for row in rows):
@@ -125,6 +130,10 @@ def readme_section(rows, run):
     yield f"{run['machine']}; {run['date']}. Medians; `x Tokio` is how many times better than Tokio Noria was in the same round."
     yield ""
     yield from table(["workload", "unit", "1 worker", "x Tokio", "2 workers", "x Tokio"], short_table(rows))
+    yield ""
+    judged = list(verdicts(rows))
+    yield (f"{sum(v.reached for v in judged)} of {len(judged)} aims are reached. All of them, all contenders and what a second worker costs: "
+           "[bench/results/latest.md](bench/results/latest.md); why some are not, and how to doubt and repeat the figures, says `bench/README.md`.")
     yield ""
     yield "![How many times better than Tokio Noria is, workload by workload](bench/results/ratios.svg)"
     yield ""

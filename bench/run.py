@@ -14,7 +14,7 @@ from contenders import contenders
 from machine import describe
 from report import RESULTS, render
 from rounds import Budget, progress, rows_of, run_case
-from workloads import all_cases
+from workloads import all_cases, out_of_reach
 
 FULL_S, QUICK_S = 56 * 60, 165  # what a whole run may take, builds left out; then cases get fewer rounds
 ROUNDS, QUICK_ROUNDS = 7, 3
@@ -90,9 +90,9 @@ def main():
         return 1
     rounds_wanted = max(1, wanted.rounds or (QUICK_ROUNDS if wanted.quick else ROUNDS))
     budget = Budget(QUICK_S if wanted.quick else float("inf") if wanted.growth else FULL_S, len(cases))
-    # A part of the workloads, or of the peers, is not what the front page shows.
-    whole = not (wanted.only or wanted.peers or wanted.quick)
-    rows, failures, skipped, began = [], [], [], time.monotonic()
+    # A part of the workloads, of the peers or of the rounds is not what the front page shows.
+    whole = not (wanted.only or wanted.peers or wanted.quick) and rounds_wanted >= ROUNDS
+    rows, failures, skipped, began = [], [], out_of_reach(wanted.quick), time.monotonic()
     os.makedirs(wanted.results, exist_ok=True)
     for case in cases:
         takers = {name: contender for name, contender in runners.items() if case.takes(contender)}

@@ -1,6 +1,6 @@
 """Workloads of a small service under a steady load: stuck_poll and busy_neighbour.
 
-The contender's program of kind "service" is a TCP server of messages of 64 bytes; net/service_load.c is the load, in an open loop.
+The contender's program of kind "service" is a TCP server of messages of 64 bytes; service/load.c is the load, in an open loop.
 A message asks for an echo, or for a burn of so many microseconds first, in the handler itself or on the blocking pool.
 The server probes its own timers and tasks meanwhile, and tells the longest delays when it ends."""
 import os

@@ -44,9 +44,14 @@ static int32_t timers_arm_poll(void* state, const noria_cx* cx) {
   return NORIA_READY;
 }
 
+/* Where the newest round began: the deadlines that it drew can be drawn again. */
+static uint64_t round_random, round_now_ns;
+
 static void timer_reset_begin(rounds* r, const noria_cx* cx) {
   (void)cx;
   uint64_t now_ns = bench_now_ns();
+  round_random = churn_random;
+  round_now_ns = now_ns;
   for (uint64_t i = 0; i < r->run->batch; i++)
     BENCH_CHECK(noria_timer_reset(timers[i], reset_deadline_ns(now_ns)) == NORIA_OK);
   gate_pass(&r->gate); /* lets other tasks run between two rounds */
@@ -57,9 +62,10 @@ void timer_reset(bench_run* run) {
   BENCH_CHECK(run->batch <= kMaxBatch);
   run_root(run->rt, &arm, run);
   rounds_run(run, 1, timer_reset_begin, NULL);
+  churn_random = round_random;
   for (uint64_t i = 0; i < run->batch; i++) {
-    uint64_t deadline_ns;
-    BENCH_CHECK(noria_timer_deadline(timers[i], &deadline_ns) == NORIA_OK && deadline_ns != NORIA_FOREVER);
+    uint64_t deadline_ns, wanted_ns = reset_deadline_ns(round_now_ns);
+    BENCH_CHECK(noria_timer_deadline(timers[i], &deadline_ns) == NORIA_OK && deadline_ns == wanted_ns);
     BENCH_CHECK(noria_timer_drop(timers[i]) == NORIA_OK);
   }
 }

@@ -1,4 +1,4 @@
-"""Noria itself: bench/micro and bench/net, linked with the archive that is shipped."""
+"""Noria itself: bench/micro and bench/net, linked with the archive, the library optimised across its files."""
 import os
 import re
 import sys
