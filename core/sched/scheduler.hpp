@@ -34,8 +34,8 @@ class Scheduler final : public task::Home, public Allocated {
   // How much queued work, in estimated poll time, is worth the wake of another worker: about ten wakes across CPUs.
   static constexpr std::uint64_t kBacklogNs = 500'000;
   static constexpr std::uint64_t kSentryTickNs = 2'000'000;
-  static constexpr std::uint32_t kQuietTicks =
-      2;  // with all parked, before the sentry sleeps too: to ring it costs as much as one or two more
+  // Ticks that find all parked, and nobody polled since the one before, until the sentry sleeps too: to ring it costs as much as one or two more.
+  static constexpr std::uint32_t kQuietTicks = 1;
 
   // `slabs`: one for each worker.
   Scheduler(runtime::Core* core, task::Driver& driver, const Config& config, const Vector<Slab*>& slabs);

@@ -4,7 +4,7 @@
 // runs long, whatever the sentry itself did meanwhile: what it saw is kept from one sleep to the next, so that a sentry that is woken
 // again and again still finds it. If there is anything that the stuck worker keeps from others (its queue and LIFO slot, its wheel, the inject queue, a reactor
 // that nobody polls), the sentry gets up and does it, what is due first. A count that moves slowly over a long queue is a backlog; it is shared then.
-// When two ticks in a row find all parked the sentry sleeps without end, and whoever wakes first rings it (I3, I4).
+// When a tick finds all parked, and nobody has polled since the one before, the sentry sleeps without end, and whoever wakes first rings it (I3, I4).
 #include <utility>
 
 #include "base/clock.hpp"
@@ -34,7 +34,10 @@ bool Worker::tick(Sleep& sleep) {
   if (real_ns - ticked_ns_ < Scheduler::kSentryTickNs) return false;
   ticked_ns_ = real_ns;
   if (now.awake() == 0) {
-    if (++sleep.quiet_ticks >= Scheduler::kQuietTicks && idle.sentry_sleeps(index_)) sleep.asleep = true;
+    std::uint64_t steps = 0;
+    for (std::uint32_t i = 0; i < scheduler_.workers(); ++i) steps += steps_since_tick(i);
+    if (steps != 0) sleep.quiet_ticks = 0;
+    if (steps == 0 && ++sleep.quiet_ticks >= Scheduler::kQuietTicks && idle.sentry_sleeps(index_)) sleep.asleep = true;
     return false;
   }
   sleep.quiet_ticks = 0;
